@@ -8,6 +8,7 @@ import re
 import secrets
 import shutil
 import socket
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -174,6 +175,21 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
             raise
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise OSError(error.errno, reason, str(path)) from error
+
+
+def read_regular(path: Path, most: int = 64 << 20) -> bytes:
+    """The content of a file of up to `most` bytes that somebody else may have put there.
+
+    Raises OSError for what is no regular file (a pipe would be waited for, a device never ends) and
+    for one that is larger, as sparse files are.
+    """
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", str(path))
+        return file.read()
 
 
 def sha256_of(path: Path) -> str:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from anynet_study.design_space import Population
 from anynet_study.errors import UserError
-from anynet_study.files import write_text
+from anynet_study.files import read_regular, write_text
 from anynet_study.progress import progress_if_long
 from anynet_study.sweep import POPULATION_FILE, PopulationSpec, Sweep
 
@@ -87,7 +87,7 @@ class StudyFolder:
         if not self.digests_file.is_file():
             return {}
         try:
-            return TypeAdapter(dict[str, str]).validate_json(self.digests_file.read_bytes())
+            return TypeAdapter(dict[str, str]).validate_json(read_regular(self.digests_file))
         except ValidationError:
             raise UserError(
                 f"{self.digests_file}: none that launch writes; remove it, and launch again"

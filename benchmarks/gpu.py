@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Literal
@@ -34,6 +34,7 @@ from anynet_study.dispatch.recorded import NO_RETRIES
 from anynet_study.dispatch.snapshot import take
 from anynet_study.dispatch.worker import train_runs
 from anynet_study.files import write_text
+from anynet_study.models import backend_here
 from anynet_study.store import read_journal
 from anynet_study.study_folder import StudyFolder
 from anynet_study.training import DeviceImages, Options, Outcome, RunSpec, make_trainer, train
@@ -136,9 +137,10 @@ def agreement(setup: Setup) -> Iterator[Row]:
     task = setup.task("agreement", 1, 1, 4)
     spec, view = _first(task)
     torch.backends.cudnn.deterministic = True
-    exact = Options(bfloat16=False)
+    backend = backend_here(None, "cuda" if setup.on_gpu else "cpu")
+    exact = Options(backend, bfloat16=False)
     graph, again = (train(spec, view, setup.device, options=exact) for _ in range(2))
-    eager = train(spec, view, setup.device, options=Options(bfloat16=False, graph=False))
+    eager = train(spec, view, setup.device, options=replace(exact, graph=False))
     yield Row("a recorded run, twice", *_equal(graph, again))
     yield Row("a recorded run and one step by step", *_equal(graph, eager))
     off, most = first_step(spec, view, setup.device), STEP_TOLERANCE[task.device]

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from tiny_study import TINY, Type, typing_in
 
-from anynet_study.dispatch.launch import OpenStudy, open_sweep
+from anynet_study.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.snapshot import PACKAGE, check, take
 from anynet_study.dispatch.worker import train_runs
 from anynet_study.errors import UserError
+from anynet_study.files import put_folder
 
 
 @pytest.fixture
@@ -90,6 +91,18 @@ def test_each_stage_names_the_file(
 
 def test_data_of_another_place_are_not_checked(study: OpenStudy, type_: Type) -> None:
     assert "all is well" in type_("verify", "tiny").out
+
+
+def test_exchanged_datasets_are_told(type_: Type, tmp_path: Path) -> None:
+    """Each is whole; but the runs say by their content which they were trained on."""
+    assert type_("run", "tiny.yaml").code == 0
+    assert type_("verify", "tiny").code == 0
+    data = tmp_path / "data"
+    put_folder(data / "digits", data / "blobs")
+    done = type_("verify", "tiny")
+    assert done.code == 1
+    for name in ("digits", "digits-2", "blobs"):
+        assert f"{name}: its images or classes are not those of any recorded run on it" in done.out
 
 
 def test_a_snapshot_that_changed_is_refused_and_made_again(

@@ -10,15 +10,18 @@ from pathlib import Path
 import pytest
 
 from anynet_study import files
+from anynet_study.errors import UserError
 from anynet_study.files import (
     STALE_SECONDS,
     beside,
     put_folder,
+    read_regular,
     remove_left,
     replacing,
     replacing_folder,
     write_text,
 )
+from anynet_study.sweep.text import load_yaml
 
 
 def test_replaces_whole(tmp_path: Path) -> None:
@@ -93,6 +96,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from anynet_study import files
+from anynet_study.errors import UserError
 files._exchanged = lambda *_: False
 left, rename = int(sys.argv[2]), Path.rename
 def counted(*paths):
@@ -137,6 +141,22 @@ def test_what_dead_processes_left_is_removed_and_nothing_else(tmp_path: Path) ->
     write_text(tmp_path / "new", "")
     left = {path.name for path in tmp_path.iterdir()} - {"new"}
     assert left == {names["mine"], names["another host's"], names["a user's"]}
+
+
+@pytest.mark.parametrize("what", ["a pipe", "a device", "a sparse file"])
+def test_what_is_no_file_of_a_known_size_is_refused_at_once(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "given"
+    if what == "a pipe":
+        os.mkfifo(path)
+    elif what == "a device":
+        path.symlink_to("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.truncate(20 << 30)
+    with pytest.raises(OSError, match=r"not a regular file|larger than 64 MiB"):
+        read_regular(path)
+    with pytest.raises(UserError, match=r"not a regular file|larger than 16 MiB"):
+        load_yaml(path)
 
 
 def test_a_folder_is_not_replaced_where_making_it_fails(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from anynet_study.apr import check_errors, in_percent
 from anynet_study.apr.population import stages_of
 from anynet_study.errors import UserError
+from anynet_study.sql import rows_where
 from anynet_study.store import read_sheet, stage_columns
 
 #: Columns of a table that describe the architecture, and no errors on a dataset.
@@ -34,6 +37,29 @@ def described(
     found = {"architectures": _population(table[about])} if about else {}
     errors = check_errors(table.drop(columns=about), 0)
     return found | {"errors": in_percent(errors, accuracy, fraction)}
+
+
+def part_of(known: dict[str, pd.DataFrame], where: str) -> dict[str, pd.DataFrame]:
+    """The tables of `described`, of the errors that a condition keeps (SQL: `anynet_study.sql`).
+
+    Its columns are architecture, dataset, error and those that describe the architecture. Raises
+    UserError for what is no condition, and where it keeps no error.
+    """
+    errors = known["errors"]
+    names = errors.set_axis(errors.columns.astype(str), axis="columns").rename_axis("architecture")
+    rows = names.reset_index().melt("architecture", var_name="dataset", value_name="error")
+    if "architectures" in known:
+        rows = rows.merge(known["architectures"], "left", on="architecture")
+    kept = np.zeros(errors.shape, bool)
+    kept.T.flat[rows_where(pa.Table.from_pandas(rows, preserve_index=False), where)] = True
+    if not kept.any():
+        raise UserError(f"no error is kept by the condition {where}")
+    part = errors.where(kept).loc[kept.any(axis=1), kept.any(axis=0)]
+    found = {"errors": part}
+    if "architectures" in known:
+        about = known["architectures"]
+        found["architectures"] = about[about["architecture"].isin(part.index)]
+    return found
 
 
 def _described(columns: list[str]) -> list[str]:

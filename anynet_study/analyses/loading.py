@@ -12,13 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.analyses.building import some_of
-from anynet_study.analyses.error_table import described, read_table
+from anynet_study.analyses.error_table import described, part_of, read_table
 from anynet_study.analyses.registry import ANALYSES
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import EvaluationKind
-from anynet_study.store import ResultStore, find_store, stored_json
+from anynet_study.store import ResultStore, StorePart, find_store, stored_json
 from anynet_study.study import Predicted, Study
 
 TABLE_SUFFIXES = (".csv", ".parquet")
@@ -59,7 +59,7 @@ def load(
     numbers of test images. `distances` is the file of distances between datasets that
     `data distance` writes; in a study's folder it is found by itself. `options` are the fields of
     `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
-    evaluations, unweighted.
+    evaluations, unweighted, where.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.
 
@@ -190,6 +190,8 @@ def _of_file(
 
 
 def _of_table(name: str, known: dict[str, pd.DataFrame], asked: Asked, options: Options) -> Study:
+    if options.where:
+        known = part_of(known, options.where)
     roles, shifts = asked.parts(pd.DataFrame({"dataset": known["errors"].columns}))
     images = asked.image_counts({}, shifts)
     known |= {"distances": asked.read_distances()}
@@ -204,6 +206,8 @@ def _of_store(
             f"{source}: --accuracy, --fraction and --percent are for CSV and Parquet tables"
         )
     store = source if isinstance(source, ResultStore) else find_store(source)
+    if options.where:
+        store = StorePart(store, options.where)
     reading = StoreReading(store, asked, options)
     readers = {name: partial(getattr, reading, name) for name in OF_A_STORE}
     path = store.path.resolve()
@@ -359,25 +363,26 @@ class StoreReading:
 
     @property
     def kinds(self) -> dict[str, dict[str, EvaluationKind]]:
-        """As the sweep declares them; where the store does not say so, from what determines them.
+        """As the store says; of evaluations before it did, from what determines them.
 
         Of tests of the same images, those that leave fewer classes than another are label sets.
         """
-        declared = stored_json(self.store.provenance.get("kinds"), dict, "kinds")
+        found = self.store.evaluations(["dataset", "evaluation", "kind"]).drop_duplicates()
+        known = {(of, name): kind for of, name, kind in found.itertuples(index=False) if kind}
         most: dict[Any, float] = {}
         for dataset, _, identity in self.identities:
             tested = dataset, identity.get("content_hash")
             count = len(identity["classes"]) if "classes" in identity else np.inf
             most[tested] = max(most.get(tested, 0), count)
-        found: dict[str, dict[str, EvaluationKind]] = {}
+        kinds: dict[str, dict[str, EvaluationKind]] = {}
         for dataset, evaluation, identity in self.identities:
             images, row = identity.get("content_hash"), self._row(dataset)
             own = images == row["content_hash"]
             all_classes = row["classes"] if own else most[dataset, images]
             fewer = "classes" in identity and len(identity["classes"]) < all_classes
-            kind = declared.get(evaluation.partition("@")[0]) or kind_of(identity, own, fewer)
-            found.setdefault(dataset, {})[evaluation] = kind
-        return found
+            kind = known.get((dataset, evaluation)) or kind_of(identity, own, fewer)
+            kinds.setdefault(dataset, {})[evaluation] = kind
+        return kinds
 
     @property
     def choices(self) -> dict[str, dict[str, int]]:

@@ -21,6 +21,32 @@ MISSING = {
     "test set": "missing test sets",
 }
 
+#: How a source is read: options of `add` and `inspect`.
+Layout = Annotated[str | None, opt("Read it as this layout, such as class-folders.")]
+Labels = Annotated[str | None, opt("For CIFAR-100: fine (default) or coarse.", metavar="KIND")]
+TestPart = Annotated[str | None, opt("For CCT-20: cis_test or trans_test; for CIFAR-10.1: v4, v6.")]
+PatchSize = Annotated[int | None, opt("For MLC's photos: pixels cut out around a point.")]
+ClassesOf = Annotated[
+    str | None,
+    opt("For ImageNetV2, ObjectNet: the dataset whose classes they have."),
+]
+Table = Annotated[str | None, opt("The table of images, if it is not obvious.", metavar="FILE")]
+ImageColumn = Annotated[str | None, opt("Its column of paths or names of images.", metavar="NAME")]
+LabelColumn = Annotated[str | None, opt("Its column of classes.", metavar="NAME")]
+GroupColumn = Annotated[
+    str | None, opt("Its column of groups, kept whole, or none.", metavar="NAME")
+]
+SplitColumn = Annotated[str | None, opt("Its column of splits, or none.", metavar="NAME")]
+SplitValues = Annotated[
+    str | None,
+    opt("What its words mean, such as 0=train,2=test.", metavar="WORD=PART"),
+]
+LabelSeparator = Annotated[
+    str | None, opt("What is between several classes in one cell.", metavar="MARK")
+]
+Ignore = Annotated[str | None, opt("Files and folders to leave out.", metavar="NAME,...")]
+IgnoreCase = Annotated[bool, opt("Classes that differ in case only are one.", "--ignore-case")]
+
 data_app = typer.Typer(
     no_args_is_help=True,
     help="Add datasets as they were downloaded; list them; look at one. They live in "
@@ -55,30 +81,20 @@ def add(
     split_from: Annotated[
         Path | None, opt("Make the split of this manifest (split.csv) again.", metavar="MANIFEST")
     ] = None,
-    layout: Annotated[str | None, opt("Read it as this layout, such as class-folders.")] = None,
-    labels: Annotated[
-        str | None, opt("For CIFAR-100: fine (default) or coarse.", metavar="KIND")
-    ] = None,
-    test_part: Annotated[
-        str | None, opt("For CCT-20: cis_test or trans_test; for CIFAR-10.1: v4, v6.")
-    ] = None,
-    patch_size: Annotated[
-        int | None, opt("For MLC's photos: pixels cut out around a point.")
-    ] = None,
-    classes_of: Annotated[
-        str | None,
-        opt("For ImageNetV2, ObjectNet: the dataset whose classes they have."),
-    ] = None,
-    table: Annotated[
-        str | None, opt("The table of images, if it is not obvious.", metavar="FILE")
-    ] = None,
-    image_column: Annotated[
-        str | None, opt("Its column of paths or names of images.", metavar="NAME")
-    ] = None,
-    label_column: Annotated[str | None, opt("Its column of classes.", metavar="NAME")] = None,
-    group_column: Annotated[
-        str | None, opt("Its column of groups, kept whole.", metavar="NAME")
-    ] = None,
+    layout: Layout = None,
+    labels: Labels = None,
+    test_part: TestPart = None,
+    patch_size: PatchSize = None,
+    classes_of: ClassesOf = None,
+    table: Table = None,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    group_column: GroupColumn = None,
+    split_column: SplitColumn = None,
+    split_values: SplitValues = None,
+    label_separator: LabelSeparator = None,
+    ignore: Ignore = None,
+    ignore_case: IgnoreCase = False,
     force: Annotated[bool, opt("Replace a dataset of this name.", "--force")] = False,
 ) -> None:
     """Recognise, decode and pack a dataset as it was downloaded.
@@ -105,6 +121,22 @@ def add(
     """
     from anynet_study.data import Choices, add_dataset, summary
 
+    choices = Choices(
+        layout=layout,
+        labels=labels,
+        test_part=test_part,
+        patch_size=patch_size,
+        classes_of=classes_of,
+        table=table,
+        image_column=image_column,
+        label_column=label_column,
+        group_column=group_column,
+        split_column=split_column,
+        split_values=split_values,
+        label_separator=label_separator,
+        ignore=ignore,
+        ignore_case="yes" if ignore_case else None,
+    )
     dataset = add_dataset(
         name,
         source,
@@ -117,21 +149,63 @@ def add(
         limit_per_class=limit_per_class,
         fraction=fraction,
         split_from=split_from,
-        choices=Choices(
-            layout=layout,
-            labels=labels,
-            test_part=test_part,
-            patch_size=patch_size,
-            classes_of=classes_of,
-            table=table,
-            image_column=image_column,
-            label_column=label_column,
-            group_column=group_column,
-        ),
+        choices=choices,
         force=force,
     )
     for line in summary(dataset):
         print(line)
+
+
+@data_app.command()
+def inspect(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A folder or an archive.")],
+    layout: Layout = None,
+    labels: Labels = None,
+    test_part: TestPart = None,
+    patch_size: PatchSize = None,
+    classes_of: ClassesOf = None,
+    table: Table = None,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    group_column: GroupColumn = None,
+    split_column: SplitColumn = None,
+    split_values: SplitValues = None,
+    label_separator: LabelSeparator = None,
+    ignore: Ignore = None,
+    ignore_case: IgnoreCase = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a folder or an archive would be read; decode and keep nothing.
+
+    It says where classes, splits and groups come from, and which files and tables are not used.
+    What it cannot tell, or could read in two ways, it refuses as `add` does, and names the options
+    that decide.
+
+    \b
+    Examples:
+      anynet-study data inspect leaves.zip
+      anynet-study data inspect scans --group-column patient --split-values 0=train,1=test
+    """
+    from anynet_study.data import Choices, inspect_source
+
+    choices = Choices(
+        layout=layout,
+        labels=labels,
+        test_part=test_part,
+        patch_size=patch_size,
+        classes_of=classes_of,
+        table=table,
+        image_column=image_column,
+        label_column=label_column,
+        group_column=group_column,
+        split_column=split_column,
+        split_values=split_values,
+        label_separator=label_separator,
+        ignore=ignore,
+        ignore_case="yes" if ignore_case else None,
+    )
+    account = inspect_source(source, choices)
+    print(account.model_dump_json(indent=1) if as_json else "\n".join(account.lines()))
 
 
 @data_app.command(name="list")

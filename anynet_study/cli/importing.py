@@ -1,4 +1,4 @@
-"""`anynet-study import`: a results store of other people's results."""
+"""`anynet-study import`: makes a results store from other people's results."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anynet_study.store import Files, ImportOptions, ImportReport
     from anynet_study.store.importing.described import Known
 
-#: Datasets whose median the answer lists.
+#: How many datasets are listed with their median.
 LISTED = 8
 
 

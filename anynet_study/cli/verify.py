@@ -45,7 +45,7 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
 
 
 def _in_store(results: Path, of_study: bool) -> "list[Finding]":
-    """What is wrong with a store. A study's, which can be built anew, may be unreadable."""
+    """What is wrong with a store. If `of_study`, it may be unreadable: it can be built again."""
     from anynet_study.store import Finding, NewerStoreError
     from anynet_study.store import verify as verify_store
 
@@ -80,7 +80,31 @@ def _in_datasets(study: "StudyFolder") -> "list[Finding]":
             load_dataset(name, whole=True)
         except UserError as error:
             found.append(Finding(name, str(error), "data"))
-    return found
+    return found or _of_other_runs(study, bases)
+
+
+def _of_other_runs(study: "StudyFolder", bases: "list[str]") -> "list[Finding]":
+    """Datasets that are whole, but not what any recorded run was trained on, as when two folders
+    were exchanged."""
+    from anynet_study.data import load_dataset, present
+    from anynet_study.dispatch import make_views
+    from anynet_study.store import EVALUATIONS_SUFFIX, Finding, read_journal
+    from anynet_study.sweep import Sweep
+
+    trained: dict[str, set[str]] = {}
+    for path in sorted(study.journals.glob("*.arrow")):
+        if path.name.endswith(EVALUATIONS_SUFFIX):
+            continue
+        for record in read_journal(path).records:
+            data = json.loads(record.spec)["data"]
+            trained.setdefault(record.dataset, set()).add(json.dumps(data, sort_keys=True))
+    opened = {name: load_dataset(name) for name in bases if name in present()}
+    views = make_views(Sweep.load(study.sweep_file), opened)
+    return [
+        Finding(label, "its images or classes are not those of any recorded run on it", "data")
+        for label, view in views.items()
+        if label in trained and json.dumps(view.identity, sort_keys=True) not in trained[label]
+    ]
 
 
 def _places(where: str) -> "tuple[Path | None, StudyFolder | None]":
@@ -96,7 +120,7 @@ def _places(where: str) -> "tuple[Path | None, StudyFolder | None]":
 
 
 def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
-    """What can be done, in a word and a command."""
+    """What to do about it: a few words and a command."""
     if finding.repair == "none":
         return "nothing to do"
     if finding.repair == "data":
@@ -111,7 +135,7 @@ def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
 
 
 def _print(found: "list[Finding]", name: str, study: "StudyFolder | None") -> None:
-    """Not as a table: names of journals and commands have to be copied whole."""
+    """Print findings, not as a table: names and commands must be easy to copy."""
     if not found:
         print(f"{name}: all is well")
     for finding in found:

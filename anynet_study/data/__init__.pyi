@@ -12,6 +12,7 @@ from .describe import view_rows as view_rows
 from .describe import view_summary as view_summary
 from .ingest import add_dataset as add_dataset
 from .ingest import add_images as add_images
+from .ingest import inspect_source as inspect_source
 from .library import inventory as inventory
 from .library import load_dataset as load_dataset
 from .library import present as present
@@ -34,6 +35,7 @@ from .packed.root import publish as publish
 from .packed.root import workspace as workspace
 from .packing.packing import Origin as Origin
 from .packing.packing import pack as pack
+from .readers.account import Account as Account
 from .readers.listing import Example as Example
 from .readers.listing import Listing as Listing
 from .seeded import seeded_order as seeded_order

@@ -10,6 +10,7 @@ from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import Holdout, Limit
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
 from anynet_study.data.packing.packing import Origin, StoreOption, pack
+from anynet_study.data.readers.account import Account, account_of
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.readers.recognition import read_source
 from anynet_study.data.source.source import NO_CHOICES, Choices, opened
@@ -82,6 +83,17 @@ def add_dataset(
         if not publish(packed, name, force):
             _check_free(name, force=False)
     return PackedDataset.open(dataset_folder(name))
+
+
+def inspect_source(source: Path, choices: Choices = NO_CHOICES) -> Account:
+    """What `add_dataset` would read of `source`, and from where; nothing is decoded or kept.
+
+    Raises UserError as it would.
+    """
+    if not source.exists():
+        raise UserError(f"{source}: no such file or folder")
+    with workspace("inspect") as folder, opened(source, folder, choices) as files:
+        return account_of(*read_source(files))
 
 
 def add_images(listing: Listing, origin: Origin, force: bool = False) -> PackedDataset:

@@ -40,7 +40,7 @@ from anynet_study.design_space.population_table import (
 )
 from anynet_study.design_space.reference import reference
 from anynet_study.errors import UserError, first_line
-from anynet_study.files import replacing, write_text
+from anynet_study.files import read_regular, replacing, write_text
 
 DIGEST_KEY = b"anynet_study.sha256"
 #: Formats without digests, from when there was one law of drawing, and in the first one kind of
@@ -63,6 +63,8 @@ STAGE = re.compile(rf"[{''.join(LETTERS.values())}]([1-{MAX_STAGES}])")
 OTHERS = ("architecture", "network", *SKELETON_COLUMNS, "weight", *MEASURES)
 LEGAL = f"d1 to d{MAX_STAGES}, w1 ..., b1 ..., g1 ..., s1 ..., {', '.join(OTHERS)}"
 Contents = tuple[pa.Table, list[AnyNetwork] | None]
+#: A population of MAX_COUNT architectures is smaller.
+MOST_BYTES = 1 << 30
 #: What makes a network of a name, an image side and a number of classes.
 Named = Callable[[str, int, int], AnyNetwork]
 
@@ -117,13 +119,13 @@ def read_population(
         if path.suffix.lower() == ".csv":
             rows = list(_csv_rows(path))
         elif path.suffix.lower() == ".json":
-            entries = json.loads(path.read_text(encoding="utf-8"))
+            entries = json.loads(read_regular(path, MOST_BYTES).decode("utf-8"))
             if not isinstance(entries, list):
                 raise UserError(f"{path}: not a list of architectures")
             rows = [(f"entry {number}", entry) for number, entry in enumerate(entries, 1)]
             build = _from_entry
         else:
-            content = path.read_bytes()
+            content = read_regular(path, MOST_BYTES)
             # Threads would gain nothing, and one that starts while a command ends in an error
             # aborts the process.
             file = pq.ParquetFile(pa.BufferReader(content))

@@ -10,18 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from anynet_study.dispatch.ledger import SubmittedJob
 from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.errors import first_line
 from anynet_study.store import FailureKind
 from anynet_study.study_folder import StudyFolder
 
 #: How a worker's log ends while it is at a run: after the run's id.
 BEGINS = "begins"
-#: What a worker writes behind the id of the run at which its GPU was lost, before it ends.
-LOST = "is where the device was lost"
-#: How a worker's log begins; and what it writes last where it met an exception.
-BEGAN = "worker began"
-EXCEPTION = "the worker triggered an exception"
-#: What a worker writes next if it ends with the process that started it.
+#: What a worker writes before it ends because its GPU was lost, and why that was; and what its end
+#: is called then.
+LOST = "the GPU was lost: "
+GPU_LOST = f"killed: {LOST}"
+#: What a worker writes first if it ends with the process that started it.
 ATTACHED = "worker of process"
 #: At most this many bytes are read, from the end of a log.
 TAIL_BYTES = 1 << 20
@@ -42,7 +43,21 @@ REASONS: tuple[tuple[str, FailureKind, str], ...] = (
 )
 KILLED: tuple[FailureKind, str] = ("node", "killed, perhaps for want of memory")
 
-_START = re.compile(rf"^(?:{BEGAN}|submitit INFO) \(([\d-]+) ([\d:]+)[,\d]*\).*hostname=([^,)\s]+)")
+#: How torch and its libraries say that a GPU, its driver or the machine is not well, in lower case.
+UNWELL = (
+    "no cuda gpus are available",
+    "cuda-capable device",
+    "cuda driver",
+    "uncorrectable ecc",
+    "unspecified launch failure",
+    "nvml",
+    "can't start new thread",
+)
+
+#: How a worker's log begins: in submitit's words, or in our own before submitit started workers.
+_START = re.compile(
+    r"^(?:worker began|submitit INFO) \(([\d-]+) ([\d:]+)[,\d]*\).*hostname=([^,)\s]+)"
+)
 _CANCELLED = re.compile(r"CANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)")
 _RUN_ENDED = frozenset({"completed", "diverged", "failed"})
 #: A disk with less room than this, in bytes, is full: not even a journal could begin.
@@ -80,11 +95,16 @@ class _Worker:
     host: str = ""
     attached: bool = False
     left: str = ""
+    #: Why its GPU was lost, if it was.
+    lost: str = ""
 
 
-def ending(logs: Path, job_id: str) -> Ending | None:
-    """How a job that is not alive ended; None if it never wrote anything."""
-    out, err = (logs / f"{job_id}_0_log.{kind}" for kind in ("out", "err"))
+def ending(logs: Path, job: SubmittedJob) -> Ending | None:
+    """How a job that is not alive ended; None if it never wrote anything.
+
+    `logs`: the study's folder of logs.
+    """
+    out, err = job.log(logs, "out"), job.log(logs, "err")
     try:
         ended = out.stat().st_mtime
     except OSError:
@@ -92,6 +112,8 @@ def ending(logs: Path, job_id: str) -> Ending | None:
     worker, at = _read_worker(_tail(out).splitlines())
     said = _since(_tail(err), worker.began)
     kind, words = _reason(said)
+    if worker.lost:
+        kind, words = kind_of_lost(worker.lost), GPU_LOST + worker.lost
     if worker.left or not at:
         in_order = "left in order" if (kind, words) == KILLED else words
         kind, words = "", worker.left or in_order
@@ -108,8 +130,8 @@ def _read_worker(lines: Sequence[str]) -> tuple[_Worker, list[str]]:
             worker.left, at = "it met an exception", {}
         elif line.startswith(ATTACHED):
             worker.attached = True
-        elif line.endswith(LOST):
-            at = {line.split()[0]: None}
+        elif line.startswith(LOST):
+            worker.lost = line.removeprefix(LOST)
         elif words := line.split():
             _follow(words, at)
     return worker, list(at)
@@ -157,7 +179,7 @@ def why_workers_ended(study: StudyFolder, since: float) -> str:
     """Why workers ended, in a line; `since` (unix time) tells this launch's logs."""
     if disk_is_full(study):
         return f"the disk that holds {study.folder} is full"
-    changed = [(path.stat().st_mtime, path) for path in study.logs.glob("*_log.err")]
+    changed = [(path.stat().st_mtime, path) for path in study.logs.rglob("*_log.err")]
     logs = [path for when, path in sorted(changed, reverse=True) if when >= since]  # latest first
     said = (line for path in logs for line in reversed(_tail(path).split("\n")) if line.strip())
     reason = next(said, "the workers were ended").strip()
@@ -169,10 +191,19 @@ def say_begins(run: PlannedRun) -> None:
     print(run.run_id, run.dataset, run.architecture, BEGINS, flush=True)
 
 
-def end_worker_at(run: PlannedRun, error: Exception) -> NoReturn:
-    """End this worker as if it was killed at `run`: nothing works any more in its process."""
+def kind_of_lost(reason: str) -> FailureKind:
+    """The kind of failure that the loss of a GPU is of the runs that were on it."""
+    return "node" if any(words in reason.lower() for words in UNWELL) else "code"
+
+
+def end_without_gpu(error: Exception) -> NoReturn:
+    """End this worker as if it was killed: nothing works any more in its process.
+
+    All runs that it trains are suspects: the one that was told of the error is the one that
+    waited for the GPU first.
+    """
     print(error, file=sys.stderr, flush=True)
-    print(run.run_id, LOST, flush=True)
+    print(LOST + first_line(error)[:200], flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
     raise SystemExit(1)  # not reached
 

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.endings import KILLED, Ending, disk_is_full, ending
+from anynet_study.dispatch.endings import GPU_LOST, KILLED, Ending, disk_is_full, ending
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.plan import Plan
 from anynet_study.dispatch.recorded import Failure, JournalReader, Recorded, Retries, Retry
@@ -146,10 +146,14 @@ def retries(
 
     After `attempts` failures a run stays as it is; None: no limit. `deaths` are of workers killed
     since: a run at which one was killed for want of memory, or why is not known, gets more of it.
+    One that was on a GPU when that was lost is tried alone, which is the first step of having more.
     """
+    deaths = list(deaths)
     short = Counter(
         death.run_id for death in deaths if death.kind == "oom" or death.words == KILLED[1]
     )
+    for run_id in {death.run_id for death in deaths if death.words.startswith(GPU_LOST)}:
+        short[run_id] = max(1, short[run_id])
     again = {
         run_id: Retry(0, times) for run_id, times in short.items() if run_id not in recorded.runs
     }
@@ -213,7 +217,7 @@ def _deaths(study: StudyFolder, recorded: Recorded, alive: Collection[str]) -> l
     if disk_is_full(study):  # then their logs are not whole
         return []
     jobs = unfinished_jobs(ledger.submitted_jobs(study.jobs), recorded, alive)
-    ends = {job.job_id: (job, end) for job in jobs if (end := ending(study.logs, job.job_id))}
+    ends = {job.job_id: (job, end) for job in jobs if (end := ending(study.logs, job))}
     unexplained = [
         job.job_id
         for job, end in ends.values()
@@ -225,3 +229,23 @@ def _deaths(study: StudyFolder, recorded: Recorded, alive: Collection[str]) -> l
         for job_id, (_, end) in ends.items()
     )
     return deaths_in(study, explained)
+
+
+def in_jobs(live: Iterable[LiveJob], recorded: Recorded) -> set[str]:
+    """The runs that live jobs have, but for those that failed since their job was submitted.
+
+    Of these a job does nothing more: they may be given to another.
+    """
+    given_up = recorded.failed().keys() - retried_by(live, recorded)
+    return {run_id for job in live for run_id in job.job.runs} - given_up
+
+
+def retried_by(live: Iterable[LiveJob], recorded: Recorded) -> dict[str, Retry]:
+    """The failed runs that live jobs submitted since then have: they are being tried again."""
+    failed = recorded.failed()
+    return {
+        run_id: Retry(len(recorded.failures[run_id]))
+        for job in live
+        for run_id in job.job.runs
+        if run_id in failed and failed[run_id].ended < job.job.started
+    }

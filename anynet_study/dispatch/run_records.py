@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from anynet_study.data import DatasetView
+from anynet_study.dispatch.endings import UNWELL
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
@@ -56,16 +57,6 @@ OUT_OF_REACH = frozenset(
         *(errno.ECONNRESET, errno.ECONNABORTED, errno.ENETDOWN, errno.ENETUNREACH),
         *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.EMFILE, errno.ENFILE, errno.EAGAIN),
     }
-)
-#: How torch and its libraries say that a GPU, its driver or the machine is not well, in lower case.
-UNWELL = (
-    "no cuda gpus are available",
-    "cuda-capable device",
-    "cuda driver",
-    "uncorrectable ecc",
-    "unspecified launch failure",
-    "nvml",
-    "can't start new thread",
 )
 
 
@@ -202,6 +193,7 @@ def evaluation_of(
         evaluation=name,
         evaluation_id=evaluation_set.evaluation_id,
         identity=evaluation_set.canonical(),
+        kind=evaluation_set.kind,
         images=result.images,
         loss=result.loss,
         top1=result.top1,

@@ -12,7 +12,7 @@ import torch
 
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.cost.memory import gpu_capacity
-from anynet_study.dispatch.endings import end_worker_at, say_begins
+from anynet_study.dispatch.endings import end_without_gpu, say_begins
 from anynet_study.dispatch.pack import cohorts
 from anynet_study.dispatch.plan import Plan, PlannedRun, make_plan
 from anynet_study.dispatch.process import Interruption
@@ -333,7 +333,7 @@ class Worker:
 
         Options are given up once for all runs that were tried together.
         """
-        self._leave_if_broken(run, error)
+        self._leave_if_broken(error)
         device = self.assignment.device
         if self.options != tried:
             return True
@@ -350,15 +350,15 @@ class Worker:
         print(f"{run.run_id}: again with {given_up}: {reason}", flush=True)
         return True
 
-    def _leave_if_broken(self, run: PlannedRun, error: Exception) -> None:
-        """End this worker where the disk is full, by raising it, or the device is lost.
+    def _leave_if_broken(self, error: Exception) -> None:
+        """End this worker where the disk is full, by raising it, or the GPU is lost.
 
-        Neither is a failure of the run.
+        Neither is a failure of the run that met it.
         """
         if disk_is_full(error):
             raise error
         if device_is_lost(self.assignment.device):
-            end_worker_at(run, error)
+            end_without_gpu(error)
 
     def _evaluated_from_weights(self, run: PlannedRun) -> bool:
         """Whether all that was missing of `run` is now had from its weights on disk."""
@@ -384,7 +384,7 @@ class Worker:
         except InterruptedRunError:
             raise
         except Exception as error:
-            self._leave_if_broken(run, error)
+            self._leave_if_broken(error)
             # No failure of the run, whose result stays; another launch tries again.
             reason = str(error).partition("\n")[0][:200]
             print(f"{run.run_id}: could not be evaluated further: {reason}", file=sys.stderr)

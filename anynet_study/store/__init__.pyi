@@ -27,6 +27,7 @@ from .layout import TableName as TableName
 from .layout import scores_file as scores_file
 from .opening import NewerStoreError as NewerStoreError
 from .opening import stored_json as stored_json
+from .part import StorePart as StorePart
 from .querying import query as query
 from .querying import run_sql as run_sql
 from .querying import select as select

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from anynet_study.design_space import METADATA_KEY, Population, schema_like
 from anynet_study.errors import UserError
-from anynet_study.files import replacing, replacing_folder, sha256_of
+from anynet_study.files import read_regular, replacing, replacing_folder, sha256_of
 from anynet_study.store.hdf5 import get_text
 from anynet_study.store.integrity import refuse_wrong, stores_equal
 from anynet_study.store.layout import COLUMNS, STAGES, TableName
@@ -88,7 +88,7 @@ _LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\0]+)")
 def is_bundle(folder: Path) -> bool:
     """Whether a folder is one that `export` made."""
     try:
-        described = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
+        described = json.loads(read_regular(folder / "schema.json"))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(described, dict) and described.get("format") == FORMAT
@@ -111,7 +111,7 @@ def checked_bundle(folder: Path) -> Path:
             raise UserError(f"{folder}: {name} is missing")
         if sha256_of(path) != digest:
             raise UserError(f"{folder}: {name} was altered: it does not fit {SUMS}")
-    version = json.loads((folder / "schema.json").read_text(encoding="utf-8")).get("version")
+    version = json.loads(read_regular(folder / "schema.json")).get("version")
     if version != VERSION:
         raise UserError(
             f"{folder}: a release of version {version}, this anynet-study reads version {VERSION}"
@@ -135,7 +135,7 @@ def import_bundle(folder: Path, out: Path) -> ResultStore:
 
 def _sums(folder: Path) -> dict[str, str]:
     try:
-        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+        lines = read_regular(folder / SUMS).decode("utf-8").splitlines()
     except (OSError, UnicodeError):
         raise UserError(f"{folder}: has no readable {SUMS}") from None
     found = {}

@@ -67,6 +67,8 @@ _OF_EVALUATIONS = {
     "evaluation": "name of the further test set, or of what was done to the images",
     "evaluation_id": "16 hexadecimal digits, the start of the SHA-256 of identity",
     "identity": "JSON: all that determines the evaluation of given weights",
+    "kind": "what it is, by what it asks or as the sweep declares it: shift, transform, label set, "
+    "few-shot, validation, own images; empty where it is not known",
     "images": "number of test images",
     "loss": "mean cross-entropy, nats",
     "top1": "error, percent",
@@ -163,7 +165,7 @@ STAGES = {
     "s": "stride",
 }
 #: Columns of /evaluations that are integers into labels of their own.
-EVALUATION_CODED = ("evaluation", "evaluation_id", "identity")
+EVALUATION_CODED = ("evaluation", "evaluation_id", "identity", "kind")
 
 
 def _listed(table: str) -> str:

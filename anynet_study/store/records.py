@@ -27,7 +27,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from anynet_study.errors import counted
-from anynet_study.metrics import CURVES, Metric
+from anynet_study.metrics import CURVES, EvaluationKind, Metric
 from anynet_study.store.layout import COLUMNS
 
 Status = Literal["completed", "diverged", "failed"]
@@ -114,6 +114,8 @@ class EvaluationRecord:
     top1: float
     top5: float
     error: float = float("nan")
+    #: One of `metrics.EvaluationKind`; "" as for all evaluations before November 2026: not known.
+    kind: str = ""
     #: Predicted class of every test image in test order, shape (images,); where an image has
     #: several classes, its words (`metrics.to_words`); empty if not kept.
     predictions: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
@@ -286,6 +288,7 @@ def _faults_of_evaluations(batch: pa.RecordBatch) -> Faults:
     yield "illegal name of an evaluation", _among(batch["evaluation"], ("", OWN_TEST_SET))
     yield "an evaluation needs an identity", _among(batch["identity"], ("",))
     yield "illegal evaluation_id", _unlike(batch["evaluation_id"], _EVALUATION_ID)
+    yield "illegal kind of an evaluation", ~_among(batch["kind"], ("", *get_args(EvaluationKind)))
     images, predicted = np.from_dlpack(batch["images"]), lengths_of(batch["predictions"])
     yield "illegal number of images", images < 1
     yield "predictions of other images", predicted % np.maximum(images, 1) != 0

@@ -214,8 +214,8 @@ class Results(ABC):
         """One row per evaluation of a run on a further test set, in the order of the store.
 
         Columns run_id, architecture, dataset, recipe, replicate (of the run), evaluation,
-        evaluation_id, images, loss (nats), top1, top5 (errors in percent), seconds, planned; or
-        these, of which there are also identity (JSON), started, host, journal and predicted.
+        evaluation_id, kind, images, loss (nats), top1, top5 (errors in percent), seconds, planned;
+        or these, of which there are also identity (JSON), started, host, journal and predicted.
         """
         return to_pandas(self.table("evaluations", columns))
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     Field,
     ValidationError,
     field_validator,
@@ -312,7 +313,12 @@ class Sweep(Strict):
         evaluations = (content.get("evaluations") or {}) if recipes else {}
         if not isinstance(recipes, Mapping) or not isinstance(evaluations, Mapping):
             return content
-        given = [it if isinstance(it, Mapping) else vars(it) for it in recipes.values() if it]
+        # What is neither a mapping nor a recipe is refused by its type.
+        given = [
+            it if isinstance(it, Mapping) else vars(it)
+            for it in recipes.values()
+            if isinstance(it, Mapping | BaseModel)
+        ]
         if VALIDATION in evaluations or not any(it.get("tuning") for it in given):
             return content
         return {**content, "evaluations": {**evaluations, VALIDATION: {"part": "validation"}}}

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from anynet_study.errors import UserError
+from anynet_study.files import read_regular
 
 #: The tag of `<<`, which is not a key: it takes over the keys of another mapping.
 MERGE = "tag:yaml.org,2002:merge"
@@ -63,7 +64,7 @@ for _kind in (_Loader, _Dumper):
 def load_yaml(path: Path, kind: str = "sweep file") -> dict[str, Any]:
     """Read a YAML mapping. UserError names the file, the line, and what is legal."""
     try:
-        content = parse_yaml(path.read_text(encoding="utf-8"))
+        content = parse_yaml(read_regular(path, 16 << 20).decode("utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such {kind}") from None
     except OSError as error:

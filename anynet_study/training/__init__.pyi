@@ -32,6 +32,7 @@ from .options import device_is_lost as device_is_lost
 from .options import fitting as fitting
 from .options import given_up as given_up
 from .options import is_out_of_memory as is_out_of_memory
+from .options import largest_batch as largest_batch
 from .options import step_down as step_down
 from .options import with_less_memory as with_less_memory
 from .recipe import OF_HEADS as OF_HEADS

@@ -214,8 +214,9 @@ class Preprocessor:
         if rows is None:
             rows = torch.arange(len(pixels), device=pixels.device)
         if self.test_crop is not None:
-            box = torch.tensor(central_box(pixels.shape[1], self.test_crop), device=rows.device)
-            return self._resized(pixels, rows, box[:, None].expand(-1, len(rows)), flip)
+            # Filled on the device: a CUDA graph takes nothing from the host.
+            box = [torch.full_like(rows, it) for it in central_box(pixels.shape[1], self.test_crop)]
+            return self._resized(pixels, rows, torch.stack(box), flip)
         middle = torch.full_like(rows, self._margin(pixels) // 2)
         return self._cut(pixels, rows, middle, middle, flip)
 

@@ -10,15 +10,17 @@ import torch
 
 from anynet_study.data import DatasetView
 from anynet_study.metrics import CURVES, chance_error
+from anynet_study.models import backend_here
 from anynet_study.training.checkpoint import Checkpoint, Weights
 from anynet_study.training.fast import FastTrainer
 from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.options import Engine, Options, fitting
+from anynet_study.training.passes import PassResult
 from anynet_study.training.recipe import epoch_lengths, is_tested, steps_per_epoch
 from anynet_study.training.reference import ReferenceTrainer
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.together import Turns, train_together
-from anynet_study.training.trainer import PassResult, Trainer, Values
+from anynet_study.training.trainer import Trainer, Values
 
 
 @dataclass
@@ -49,12 +51,14 @@ def make_trainer(
 ) -> Trainer:
     """The network of `spec` and all that trains it, on the device of `images`.
 
-    `weights`: the final ones of `spec.pretrained`, where the run starts from another.
+    `options`: by default those of the device. `weights`: the final ones of `spec.pretrained`, where
+    the run starts from another.
     """
-    options = fitting(options or Options(), spec, images.device.type)
+    device = images.device
     if engine == "reference":
-        return ReferenceTrainer(spec, view, images.device, weights)
-    return FastTrainer(spec, view, images, options, weights)
+        return ReferenceTrainer(spec, view, device, weights)
+    options = options or Options(backend_here(None, "cpu" if device.type == "cpu" else "cuda"))
+    return FastTrainer(spec, view, images, fitting(options, spec, device.type), weights)
 
 
 def steps(

@@ -170,6 +170,8 @@ class EvaluationSet:
     left_out: int
     #: With the run, all that determines the result and nothing else. JSON-able.
     identity: dict[str, Any]
+    #: What the evaluation is; no part of its identity.
+    kind: EvaluationKind
     #: Of which network: see `Moment`.
     moment: Moment = FINAL
     #: Rows of the training split that say what the classes are, and their classes; None: the head.
@@ -242,6 +244,7 @@ def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSe
         transform=spec.transform or "identity",
         left_out=images - int(kept.sum()),
         identity=_identity(spec, dataset, tuple(np.array(view.classes)[allowed].tolist())),
+        kind=spec.counts_as,
         shots=None if spec.shots is None else _shots(spec, spec.shots, view, dataset, allowed),
     )
 

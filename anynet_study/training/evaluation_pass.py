@@ -12,8 +12,9 @@ from anynet_study.metrics import Metric
 from anynet_study.training.augment import Preprocessor
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.evaluation import EvaluationSet
+from anynet_study.training.options import largest_batch
+from anynet_study.training.passes import PassResult, PassSums, even_batches
 from anynet_study.training.together import Turns
-from anynet_study.training.trainer import LARGEST_BATCH, PassResult, errors_of, even_batches
 from anynet_study.training.transforms import transformed
 from anynet_study.training.zero_shot import TEMPERATURE, name_of_head
 
@@ -23,14 +24,15 @@ def evaluate(
     preprocess: Preprocessor,
     evaluation_set: EvaluationSet,
     device: torch.device,
-    batch: int = LARGEST_BATCH,
+    batch: int | None = None,
     metric: Metric = "top1",
 ) -> Turns[PassResult]:
     """Test `model`, which is on `device` and is left in evaluation mode; yields after each batch.
 
     One batch of images is in memory at a time; batches are about equal in size and not above
-    `batch`. On the run's own test set the result is the run's.
+    `batch`, by default that of tests. On the run's own test set the result is the run's.
     """
+    batch = batch or largest_batch(preprocess.resolution, device.type)
     model.eval()
     index, draws = evaluation_set.index, evaluation_set.draws()
     images = evaluation_set.dataset.images(evaluation_set.split)
@@ -46,11 +48,12 @@ def evaluate(
         pixels = transformed(pixels, draws[part], evaluation_set.transform)
         return classify(preprocess.test(pixels)).float()
 
-    def batches() -> Iterator[Tensor]:
-        for start in range(0, len(index), together):
-            yield logits(slice(start, start + together))
-
-    return (yield from errors_of(batches(), evaluation_set.labels, metric, evaluation_set.allowed))
+    allowed = evaluation_set.allowed
+    sums = PassSums(evaluation_set.labels, metric, len(allowed), device, allowed)
+    for start in range(0, len(index), together):
+        sums.add(logits(slice(start, start + together)))
+        yield
+    return sums.result()
 
 
 @torch.no_grad()

@@ -1,6 +1,7 @@
 """The fast engine: a step that runs on the device alone, from tables made before the epoch."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -15,14 +16,15 @@ from anynet_study.training.augment import (
 )
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.feeds import DeviceImages, Feed
-from anynet_study.training.graphs import Program
+from anynet_study.training.graphs import Programs
 from anynet_study.training.metrics import Tally
 from anynet_study.training.network import arrange, initial_network, training_mode
 from anynet_study.training.optimizers import Update
-from anynet_study.training.options import Options
+from anynet_study.training.options import Options, largest_batch
+from anynet_study.training.passes import PassSums, even_batches
 from anynet_study.training.recipe import learning_rate
 from anynet_study.training.spec import RunSpec
-from anynet_study.training.trainer import State, Trainer, even_batches
+from anynet_study.training.trainer import State, Trainer, running_statistics
 from anynet_study.training.transforms import augmented
 
 
@@ -52,7 +54,7 @@ class FastTrainer(Trainer):
         self.update = Update(self.recipe, self.model.parameters(), self.lr)
         self.preprocess = Preprocessor(self.recipe, view.mean, view.std, device)
         self._make_tables(images, options)
-        self.program = Program(options.graph and device.type == "cuda")
+        self.programs = Programs(options.graph and device.type == "cuda")
 
     def _make_tables(self, images: DeviceImages, options: Options) -> None:
         steps, batch, device = self.steps, self.batch, self.device
@@ -74,18 +76,24 @@ class FastTrainer(Trainer):
             self.captions = torch.zeros_like(self.texts.epoch(0, order), device=device)
         self.rates = torch.zeros(steps, device=device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=device)
+        #: The batch of a pass that trains nothing.
+        self.number = torch.zeros(1, dtype=torch.int64, device=device)
         self.tally = Tally(device)
-        parts: list[Tested] = ["test", "validation"] if self.recipe.validates else ["test"]
-        #: Images that are not trained on, and their places among these, (batches, images); zeros
-        #: fill the end of the last batch.
-        self.tested: dict[Tested, tuple[Feed, Tensor]] = {}
-        for part in parts:
+        #: Of batch norms, as each part of a batch left them.
+        parts = range(self.recipe.accumulation if self.recipe.precise_bn else 0)
+        self.statistics = running_statistics(self.model)
+        self.left = [[torch.zeros_like(it) for it in self.statistics] for _ in parts]
+        #: The images that are not trained on, and batches and their size: the last may be smaller.
+        self.tested: dict[Tested, tuple[Feed, int, int]] = {}
+        for part in self.parts:
             tested = len(self.view.part(part)[1])
-            count, size = even_batches(tested)
+            most = largest_batch(self.recipe.resolution, device.type)
+            count, size = even_batches(tested, most)
             places = torch.zeros(count, size, dtype=torch.int64)
             places.view(-1)[:tested] = torch.arange(tested)
             feed = images.feed(self.view, part, count, size, options.resident)
-            self.tested[part] = feed, places
+            feed.begin(places)
+            self.tested[part] = feed, count, size
 
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
         tables = epoch_tables(self.spec, len(self.view.train_index), self.view.size, epoch)
@@ -111,7 +119,7 @@ class FastTrainer(Trainer):
     def step(self) -> None:
         self._advance(self.done, self.counter)
         self.randomise("step", self.done)
-        self.program(self._step, self._changed)
+        self.programs("step", self._step, self._changed)
         self.done += 1
 
     def _advance(self, number: int, step: Tensor) -> None:
@@ -157,29 +165,57 @@ class FastTrainer(Trainer):
         (loss / self.recipe.accumulation).backward()
         self.tally.add(logits, labels, loss)
 
-    def training_batches(self, steps: int) -> Iterator[Tensor]:
+    def norm_passes(self, steps: int) -> Iterator[None]:
         for number in range(steps):
-            step = torch.tensor([number], device=self.device)
-            self._advance(number, step)
+            self.number.fill_(number)
+            self._advance(number, self.number)
             self.randomise("norms", number)
-            for batch in self._batches(step):
-                yield batch.contiguous() if self.contiguous else batch
+            self.programs("norms", self._norm_batch, self._changed_by_norms)
+            for left in self.left:
+                torch._foreach_copy_(self.statistics, left)
+                yield
+
+    def _norm_batch(self) -> None:
+        for batch, left in zip(self._batches(self.number), self.left, strict=True):
+            self._logits(batch)
+            torch._foreach_copy_(left, self.statistics)
 
     def _logits(self, batch: Tensor) -> Tensor:
         logits: Tensor = self.model(batch.contiguous() if self.contiguous else batch)
         return logits.float()
 
     def logits(self, part: Tested) -> Iterator[Tensor]:
-        feed, places = self.tested[part]
-        feed.begin(places)
+        for images in self._sizes(part):
+            yield self._test_logits(part, images)
+
+    def test_batches(self, part: Tested, sums: PassSums) -> Iterator[None]:
+        _, _, size = self.tested[part]
+
+        def batch(images: int) -> None:
+            sums.add(self._test_logits(part, images))
+
+        for images in self._sizes(part):
+            if images == size:
+                self.programs(part, partial(batch, size), sums.changes)
+            else:  # the last one: a graph has one shape
+                batch(images)
+            yield
+
+    def _sizes(self, part: Tested) -> Iterator[int]:
+        """The images of one batch of tests after the other, which is made ready."""
+        feed, count, size = self.tested[part]
         left = len(self.view.part(part)[1])
-        for number, step in enumerate(torch.arange(len(places)).split(1)):
+        for number in range(count):
             feed.advance(number)
-            pixels, rows = feed.batch(step.to(self.device))
-            with torch.no_grad():
-                logits = self._logits(self.preprocess.test(pixels, rows[:left]))
-            yield logits
-            left -= len(rows)
+            self.number.fill_(number)
+            yield min(size, left)
+            left -= size
+
+    @torch.no_grad()
+    def _test_logits(self, part: Tested, images: int) -> Tensor:
+        """Of the first `images` of the batch that is ready."""
+        pixels, rows = self.tested[part][0].batch(self.number)
+        return self._logits(self.preprocess.test(pixels, rows[:images]))
 
     def state(self) -> State:
         return {
@@ -200,3 +236,6 @@ class FastTrainer(Trainer):
     def _changed(self) -> list[Tensor]:
         weights = [*self.model.parameters(), *self.model.buffers()]
         return [*weights, *self.update.state(), self.lr, self.counter, self.tally.sums]
+
+    def _changed_by_norms(self) -> list[Tensor]:
+        return [*self.model.buffers(), *(buffer for left in self.left for buffer in left)]

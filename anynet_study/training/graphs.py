@@ -1,7 +1,8 @@
-"""A procedure that runs on the device alone: eagerly, or recorded once as a CUDA graph."""
+"""Procedures that run on the device alone: eagerly, or recorded once as CUDA graphs."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,22 +13,27 @@ WARM_UP = 3
 #: the host waits for, as a checkpoint before a preemption, and hold the batches of all of them.
 LEAD = 8
 Body = Callable[[], None]
+#: Torch's name of the memory of a graph.
+Pool = Any
 
 
-class Program:
-    """Runs one procedure many times, as a CUDA graph or as it is.
+class Programs:
+    """The procedures of one run, each run many times, as a CUDA graph or as it is.
 
     A graph is recorded at the first call, on the current stream, which must not be the default
-    one. The procedure is given at every call instead of being kept: its owner keeps the program,
-    and in a cycle of the two the memory of a GPU would wait for Python's garbage collection.
+    one. The graphs of a run are never replayed at the same time, so they share their memory. All
+    are kept until the run ends: torch frees the workspaces of a stream's matrix products with the
+    first graph of it that goes. Procedures are given at every call instead of being kept: their
+    owner keeps the programs, and in a cycle of the two the memory of a GPU would wait for Python's
+    garbage collection.
     """
 
     def __init__(self, graph: bool) -> None:
         self._wanted = graph
-        self._recording: Paced | None = None
+        self._recorded: dict[str, Paced] = {}
 
-    def __call__(self, body: Body, changes: Callable[[], Sequence[Tensor]]) -> None:
-        """Run `body`, which is the same at every call.
+    def __call__(self, name: str, body: Body, changes: Callable[[], Sequence[Tensor]]) -> None:
+        """Run `body`, which is the same at every call with this `name`.
 
         It must not wait for the device or make anything on the host. `changes` lists all that it
         changes: what precedes a recording leaves no trace.
@@ -35,17 +41,19 @@ class Program:
         if not self._wanted:
             body()
             return
-        if self._recording is None:
+        if name not in self._recorded:
             warm_up(body, changes())
-            self._recording = cuda_graph(body)
-        self._recording.replay()
+            pools = [it.pool() for it in self._recorded.values()]
+            self._recorded[name] = cuda_graph(body, pools[0] if pools else None)
+        self._recorded[name].replay()
 
 
-def cuda_graph(body: Body) -> "Paced":
-    """Record `body` on the current stream."""
+def cuda_graph(body: Body, pool: Pool | None = None) -> "Paced":
+    """Record `body` on the current stream, with the memory of another graph if that is given."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(
         graph,
+        pool=pool,
         stream=torch.cuda.current_stream(),
         # Threads that read batches may take pinned memory meanwhile.
         capture_error_mode="thread_local",
@@ -62,6 +70,10 @@ class Paced:
     ) -> None:
         self._recording, self._make_event = recording, make_event
         self._told: deque[torch.cuda.Event] = deque()
+
+    def pool(self) -> Pool:
+        """The memory of the recording."""
+        return self._recording.pool()
 
     def replay(self) -> None:
         """Replay, after waiting for the replay that was `LEAD` replays ago."""

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from anynet_study.training.spec import RunSpec
 
 Engine = Literal["fast", "reference"]
+#: Images in a batch of a test pass, at most, on a CPU; on a GPU this many pixels, if they are more.
+LARGEST_BATCH = 256
+LARGEST_PIXELS = 1 << 20
 
 
 @dataclass(frozen=True)
 class Options:
     """Switches of the fast engine; those of GPUs have no effect on a CPU."""
 
-    #: By default the rewritten one of a CPU.
+    #: By default the rewritten one of a CPU; `backend_here` gives that of a GPU.
     backend: Backend = field(default_factory=backend_here)
     #: Channels last in memory, on the CPU.
     channels_last: bool = True
@@ -41,6 +44,16 @@ class Options:
     at_once: int = 1
 
 
+def largest_batch(resolution: int, device_type: str) -> int:
+    """The most images in a batch of a test pass, of `resolution` pixels a side.
+
+    A GPU takes small images many at a time: a batch costs its host as much as it does for few.
+    """
+    if device_type == "cpu":
+        return LARGEST_BATCH
+    return max(LARGEST_BATCH, LARGEST_PIXELS // resolution**2)
+
+
 def fitting(options: Options, spec: "RunSpec", device_type: str) -> Options:
     """The options for a run.
 
@@ -48,8 +61,11 @@ def fitting(options: Options, spec: "RunSpec", device_type: str) -> Options:
     A network that is no AnyNetX is trained as its module is, by torch's own layers, in float32, and
     on a GPU without a graph: it may do anything.
 
-    Raises UserError where the recipe states bfloat16, and network or GPU do not allow it.
+    Raises UserError where the recipe states bfloat16, and network or GPU do not allow it, and
+    ValueError where the backend is of another type of device.
     """
+    if options.backend.device_type != device_type:
+        raise ValueError(f"a backend of {options.backend.device_type} for a run on {device_type}")
     stated, foreign = spec.recipe.precision, not isinstance(spec.architecture, Architecture)
     possible = not foreign and (device_type == "cpu" or has_bfloat16())
     if stated == "bfloat16" and not possible:

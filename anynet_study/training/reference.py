@@ -22,9 +22,11 @@ from anynet_study.training.network import (
 )
 from anynet_study.training.operators import Draws
 from anynet_study.training.optimizers import make_optimizer
+from anynet_study.training.options import largest_batch
+from anynet_study.training.passes import even_batches
 from anynet_study.training.recipe import learning_rate
 from anynet_study.training.spec import RunSpec
-from anynet_study.training.trainer import State, Trainer, even_batches
+from anynet_study.training.trainer import State, Trainer
 from anynet_study.training.transforms import augmented
 
 
@@ -70,11 +72,12 @@ class ReferenceTrainer(Trainer):
         self.optimizer.step()
         self.done += 1
 
-    def training_batches(self, steps: int) -> Iterator[Tensor]:
+    def norm_passes(self, steps: int) -> Iterator[None]:
         for step in range(steps):
             self.randomise("norms", step)
             for _, batch in self._batches(step):
-                yield batch
+                self.model(batch)
+                yield
 
     def _batches(self, step: int) -> Iterator[tuple[Tensor, Tensor]]:
         """The parts of a step's batch: positions in the training split, and augmented images."""
@@ -93,7 +96,7 @@ class ReferenceTrainer(Trainer):
 
     def logits(self, part: Tested) -> Iterator[Tensor]:
         split, index, _ = self.view.part(part)
-        _, size = even_batches(len(index))
+        _, size = even_batches(len(index), largest_batch(self.recipe.resolution, self.device.type))
         for first in range(0, len(index), size):
             images = self.view.images(split)[index[first : first + size]]
             batch = torch.stack([self._centre(self._normalised(image)) for image in images])

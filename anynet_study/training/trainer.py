@@ -1,21 +1,20 @@
-"""What the loop over epochs asks of an engine, and the pass over test images that all share."""
+"""What the loop over epochs asks of an engine."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from anynet_study.data import DatasetView, Tested
 from anynet_study.design_space import Architecture
 from anynet_study.errors import UserError
-from anynet_study.metrics import Metric, f1_thresholds, to_words
-from anynet_study.training.metrics import Tally, final_error, training_loss
+from anynet_study.metrics import f1_thresholds
+from anynet_study.training.metrics import Tally, training_loss
+from anynet_study.training.passes import PassResult, PassSums
 from anynet_study.training.recipe import ResolvedRecipe, steps_per_epoch
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.together import Turns
@@ -24,25 +23,6 @@ from anynet_study.training.zero_shot import TextTable, ZeroShot, name_of_head
 #: Loss, top-1 error and top-5 error (percent).
 Values = tuple[float, float, float]
 State = dict[str, Any]
-#: Most images in a batch of a test pass.
-LARGEST_BATCH = 256
-
-
-@dataclass(frozen=True)
-class PassResult:
-    """What a pass over test images gave."""
-
-    images: int
-    #: Mean cross-entropy, among the classes that may be chosen.
-    loss: float
-    #: Errors in percent; top-5 is zero with at most five classes to choose from.
-    top1: float
-    top5: float
-    #: In percent, on the metric asked for.
-    error: float
-    #: (images,) uint16, the predicted class in the network's numbering; where images have several,
-    #: as `to_words` packs them.
-    predictions: NDArray[np.uint16]
 
 
 class Selection:
@@ -99,6 +79,12 @@ class Trainer(ABC):
         self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
         self.batch = min(len(view.train_index), self.recipe.batch_size)
         self.selection = Selection(self.recipe)
+        #: The images that are not trained on: those of tests, and of validation where it is asked.
+        self.parts: list[Tested] = ["test", "validation"] if self.recipe.validates else ["test"]
+        metric, classes = self.recipe.metric, len(view.classes)
+        self.sums = {
+            part: PassSums(view.part(part)[2], metric, classes, device) for part in self.parts
+        }
         #: Of loss clip.
         self.texts = TextTable(spec, view) if self.recipe.loss == "clip" else None
 
@@ -111,12 +97,22 @@ class Trainer(ABC):
         """Train one step."""
 
     @abstractmethod
-    def training_batches(self, steps: int) -> Iterator[Tensor]:
-        """Images of the first `steps` steps of this epoch, as the network sees them in training."""
+    def norm_passes(self, steps: int) -> Iterator[None]:
+        """Give the network, in training mode, the batches of the first `steps` steps of this epoch.
+
+        As it sees them in training, parts of a batch one after the other; pauses after each. The
+        statistics of batch norms are then those that it left.
+        """
 
     @abstractmethod
     def logits(self, part: Tested) -> Iterator[Tensor]:
         """Of one batch of test or validation images after the other, (B, classes)."""
+
+    def test_batches(self, part: Tested, sums: PassSums) -> Iterator[None]:
+        """Add test or validation images to `sums`; pauses after each batch."""
+        for logits in self.logits(part):
+            sums.add(logits)
+            yield
 
     @abstractmethod
     def state(self) -> State:
@@ -158,13 +154,15 @@ class Trainer(ABC):
         """
         if self.recipe.precise_bn:
             steps = min(-(-self.recipe.precise_bn // self.batch), self.steps)
-            yield from precise_statistics(self.model, self.training_batches(steps))
+            yield from precise_statistics(self.model, self.norm_passes(steps))
 
     def test(self, part: Tested = "test") -> Turns[PassResult]:
         """Evaluate the weights as they are on images not trained on; yields between steps."""
         self.model.eval()
-        _, _, labels = self.view.part(part)
-        return errors_of(self.logits(part), labels, self.recipe.metric)
+        sums = self.sums[part]
+        sums.begin()
+        yield from self.test_batches(part, sums)
+        return sums.result()
 
     def validate(self, epoch: int) -> Turns[None]:
         """Look at the validation images after 0-based `epoch`, if the recipe does."""
@@ -198,73 +196,35 @@ class Trainer(ABC):
 
 
 @torch.no_grad()
-def precise_statistics(network: nn.Module, batches: Iterator[Tensor]) -> Turns[None]:
-    """Set the statistics of batch norms to their means over `batches`; yields after each.
+def precise_statistics(network: nn.Module, passes: Iterator[None]) -> Turns[None]:
+    """Set the statistics of batch norms to their means over batches; yields after each.
 
-    Of variances, those without bias of each batch: as the code base of the study has it, and the
-    paper that introduced batch norm. What else changes in a forward pass is left as it is then.
+    `passes`: with each step of it, the network is given a batch in training mode. The variance of a
+    batch is the unbiased one, as in the code base of the study and in the paper that introduced
+    batch norm (Ioffe and Szegedy 2015, algorithm 2). The statistics of a batch alone follow from a
+    momentum of 1; the momenta are the norms' own again afterwards.
     """
     norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
-    buffers = [buffer for norm in norms for buffer in (norm.running_mean, norm.running_var)]
-    statistics = [buffer for buffer in buffers if buffer is not None]
+    statistics = running_statistics(network)
     momenta = [norm.momentum for norm in norms]
     means = [torch.zeros_like(buffer) for buffer in statistics]
     if not means:
         return
     network.train()
-    for number, batch in enumerate(batches):
+    try:
         for norm in norms:
-            norm.momentum = 1.0  # the buffers become those of this batch alone
-        network(batch)
+            norm.momentum = 1.0
+        for number, _ in enumerate(passes):
+            torch._foreach_lerp_(means, statistics, 1.0 / (number + 1))
+            yield
+    finally:
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
-        torch._foreach_lerp_(means, statistics, 1.0 / (number + 1))
-        yield
     torch._foreach_copy_(statistics, means)
 
 
-def even_batches(images: int, largest: int = LARGEST_BATCH) -> tuple[int, int]:
-    """Number and size of the batches of a test pass: as few as can be, about equal in size."""
-    count = -(-images // largest)
-    return count, -(-images // count)
-
-
-def errors_of(
-    batches: Iterator[Tensor],
-    labels: NDArray[Any],
-    metric: Metric,
-    allowed: NDArray[np.bool_] | None = None,
-) -> Turns[PassResult]:
-    """Errors from the logits (B, classes) of one batch after the other; yields after each.
-
-    `labels` (images,) classes, or (images, classes) of zeros and ones. `allowed` (classes,) may be
-    chosen, by default all: logits of other classes are minus infinity; where images have several
-    classes, these are as if they were not there.
-    """
-    several, done = labels.ndim == 2, 0
-    tally: Tally | None = None
-    predictions, scores = [], []
-    for logits in batches:
-        tally = tally or Tally(logits.device)
-        if allowed is not None:
-            mask = torch.from_numpy(allowed).to(logits.device)
-            logits = logits.masked_fill(~mask, -torch.inf)
-        part = np.asarray(labels[done : done + len(logits)], dtype=np.int64)
-        truth = torch.from_numpy(part).to(logits.device)
-        done += len(logits)
-        predictions.append(logits > 0 if several else logits.argmax(1))
-        classes = logits.shape[1]
-        if several and allowed is not None:
-            logits, truth = logits[:, mask], truth[:, mask]
-        tally.add(logits, truth)
-        if metric == "auroc":
-            scores.append(logits)
-        yield
-    assert tally is not None, "a test set has images"
-    guesses = torch.cat(predictions).cpu().numpy()
-    stored = to_words(guesses) if several else guesses.astype(np.uint16)
-    if several and allowed is not None:
-        labels, guesses = labels[:, allowed], guesses[:, allowed]
-    values, kept = tally.result(done), torch.cat(scores) if scores else None
-    error = final_error(metric, values, labels, guesses, classes, kept)
-    return PassResult(done, *values, error, stored)
+def running_statistics(network: nn.Module) -> list[Tensor]:
+    """Running means and variances of all batch norms of a network that have them."""
+    norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
+    buffers = [buffer for norm in norms for buffer in (norm.running_mean, norm.running_var)]
+    return [buffer for buffer in buffers if buffer is not None]

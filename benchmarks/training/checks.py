@@ -9,6 +9,7 @@ import torch
 from scipy import stats
 
 from anynet_study.data import DatasetView
+from anynet_study.models import backend_here
 from anynet_study.training import Options, RunSpec, train
 
 from .results import Result
@@ -51,7 +52,7 @@ def first_step(spec: RunSpec, view: DatasetView, device: torch.device) -> float:
     """
     recipe = spec.recipe.model_copy(update={"epochs": None, "steps": 1})
     short = replace(spec, recipe=recipe)
-    eager = Options(graph=False)
+    eager = Options(backend_here(None, "cpu" if device.type == "cpu" else "cuda"), graph=False)
     fast = train(short, view, device, options=eager).curves["train_loss"][0]
     reference = train(short, view, device, engine="reference").curves["train_loss"][0]
     return abs(fast / reference - 1)

@@ -217,7 +217,7 @@ LYING = {
     "text": b"<html>not found</html>",
     "half a JPEG": encoded(NOISE, "JPEG")[:1500],
     "header of a JPEG": encoded(NOISE, "JPEG")[:20],
-    "GIF": encoded(NOISE, "GIF"),
+    "half a GIF": encoded(NOISE, "GIF")[:300],
     "floating point": encoded(Image.new("F", (8, 8)), "TIFF"),
     "postscript": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nquit\n",
     "PNG of 10,000 x 10,000 pixels": png(10_000, 10_000, IDAT),

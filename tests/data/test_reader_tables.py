@@ -83,7 +83,7 @@ def test_columns_can_be_chosen(tmp_path):
     for option in ("image_column", "label_column", "group_column"):
         told = r"no table for .*'sort'.*: x\.csv has id, where, kind, camera"
         refused(told, tmp_path, **(chosen | {option: "sort"}))
-    refused(r"no table for --table 'y\.csv': x\.csv has id, where", tmp_path, table="y.csv")
+    refused(r"no table for --table 'y\.csv': there: x\.csv", tmp_path, table="y.csv")
 
 
 def test_a_chosen_column_tells_which_table(tmp_path):
@@ -147,39 +147,46 @@ def test_a_tab_separated_table_with_a_byte_order_mark(tmp_path):
     assert counts(read(tmp_path), read(tmp_path).train) == {"a": 4, "b": 4}
 
 
-def test_the_table_comes_before_the_folders_and_says_so(tmp_path):
+def test_a_table_that_says_other_classes_than_the_folders_is_asked_about(tmp_path):
     names = [*images(tmp_path, 4, "a"), *images(tmp_path, 4, "b")]
     table(tmp_path, ("path", "class"), [(name, "xy"[n % 2]) for n, name in enumerate(names)])
-    listing = read(tmp_path)
-    assert listing.classes == ("x", "y")
-    assert any("--layout class-folders" in note for note in listing.notes)
+    refused(r"class folders or x.csv .*choose with --layout class-folders", tmp_path)
+    assert read(tmp_path, layout="csv-table").classes == ("x", "y")
     assert read(tmp_path, layout="class-folders").classes == ("a", "b")
 
 
 @pytest.mark.parametrize(
-    "path", ["../photos/000.jpg", "/etc/passwd", "photos\\000.jpg", "photos/../../x.jpg", ""]
+    ("path", "found"),
+    [
+        ("../photos/000.jpg", True),
+        ("C:\\data\\photos\\000.jpg", True),
+        ("/kaggle/input/photos/000.jpg", True),
+        ("/etc/passwd", False),
+        ("../outside.jpg", False),
+        ("", False),
+    ],
 )
-def test_paths_that_lead_elsewhere(tmp_path, path):
+def test_paths_of_other_machines_mean_only_images_below_the_folder(tmp_path, path, found):
     (tmp_path / "outside.jpg").touch()
     folder = tmp_path / "in"
     images(folder)
-    table(folder, ("path", "class"), [(path, "a"), ("photos/001.jpg", "b")])
-    refused(r"x.csv: .* is not an image of this folder", folder)
+    rows = [("photos/001.jpg", "b"), ("photos/002.jpg", "a"), (path, "a")]
+    table(folder, ("path", "class"), rows)
+    listing = read(folder)
+    names = [example.name for example in listing.train]
+    assert names == ["photos/000.jpg"] * found + ["photos/001.jpg", "photos/002.jpg"]
+    assert [broken.image for broken in listing.broken] == [path] * (not found)
 
 
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        (
-            [("photos/000.jpg", "a"), ("photos/999.jpg", "b")],
-            "1 of its 2 images are not below .* first is photos/999.jpg",
-        ),
-        ([("000", "a"), ("photos/000.jpg", "b")], "photos/000.jpg is listed twice"),
+        ([("000", "a"), ("photos/000.jpg", "b")], "photos/000.jpg is listed twice, as 'a' and 'b'"),
         ([("photos/000.jpg", ""), ("photos/001.jpg", "b")], "has no class"),
-        ([("photos/000.jpg", "a", "fold 3")], "column 'split' says 'fold 3'; legal: train"),
+        ([("photos/000.jpg", "a", "fold 3")], "column 'split' says 'fold 3', .* --split-values"),
         ([("photos/000.jpg", "a", "test")], "the table has no training image"),
         ([("004.jpg", "x"), ("b/001.jpg", "y")], "more than one image '004.jpg'"),
-        ([], "the table has no rows"),
+        ([], "part of a dataset.*x.csv has path, class, split: none names images"),
     ],
 )
 def test_tables_that_lie(tmp_path, rows, reason):
@@ -196,8 +203,8 @@ def test_tables_that_lie(tmp_path, rows, reason):
 def test_a_table_of_endless_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(safe_files, "MAX_ROWS", 100)
     images(tmp_path)
-    (tmp_path / "x.csv").write_text("path,label\n" + ",\n" * 101)
-    refused(r"x\.csv: not a readable table \(more than 100 rows\)", tmp_path)
+    (tmp_path / "x.csv").write_text("path,label\n" + "x,\n" * 101)
+    refused(r"x\.csv is not read \(not a readable table \(more than 100 rows\)\)", tmp_path)
 
 
 def test_a_table_without_images_is_not_one(tmp_path):

@@ -41,7 +41,7 @@ from anynet_study.training import Recipe
 from anynet_study.training.operators import TRANSFORMS
 
 WORK = Workload.of(Recipe(epochs=3, batch_size=64), 1000, 300, 32, 10)
-BARE = DeviceMemory(process_bytes=0, layer_bytes=0, slack=0.0, resident=False)
+BARE = DeviceMemory(0, layer_bytes=0, slack=0.0, stream_bytes=0, is_gpu=False)
 GIB = 2**30
 
 
@@ -231,6 +231,17 @@ def test_evaluation_can_take_more_than_small_training_steps():
     assert step < evaluation < taken < 1.1 * evaluation
     without_tests = Workload.of(Recipe(batch_size=2), 1000, 1, 32, 10)
     assert run_bytes(groups_of([flat]), without_tests, BARE)[0] < 1.1 * step
+
+
+def test_a_gpu_holds_the_graphs_of_a_run_and_evaluates_beside_them() -> None:
+    """Of the largest map three copies an image, by the thousand; and room for its stream."""
+    flat = Architecture((1,), (64,), strides=(1,), stem="cifar", stem_width=64, block="vanilla")
+    work = Workload.of(Recipe(batch_size=2), 1000, 5000, 32, 10)
+    on_cpu = run_bytes(groups_of([flat]), work, BARE)[0]
+    on_gpu = run_bytes(groups_of([flat]), work, replace(BARE, is_gpu=True, stream_bytes=7))[0]
+    maps = 3 * 4 * 64 * 32 * 32
+    assert 2 * 1024 * maps < on_gpu - 7 < 2.1 * 1024 * maps
+    assert 256 * maps < on_cpu < 1.1 * 256 * maps
 
 
 def test_memory_of_all_at_once_is_that_of_one_at_a_time(population: Population):

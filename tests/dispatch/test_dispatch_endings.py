@@ -1,12 +1,15 @@
 """How jobs ended, told from logs as submitit, srun and slurmstepd wrote them."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from anynet_study.dispatch.endings import Ending, ending
+from anynet_study.dispatch.ledger import SubmittedJob
 
+JOB = SubmittedJob("5", "slurm", "login", 0.0, "9457b012de1d2c4a")
 START = (
     "submitit INFO (2026-11-22 03:19:25,012) - Starting with JobEnvironment(job_id=5, "
     "hostname=n7, local_rank=0(1), node=0(1), global_rank=0(1))\n"
@@ -34,7 +37,7 @@ REQUEUED = LIMIT.replace("TIME LIMIT", "JOB REQUEUE")
 def ended(folder: Path, out: str, err: str = "") -> Ending:
     (folder / "5_0_log.out").write_text(out)
     (folder / "5_0_log.err").write_text(err)
-    end = ending(folder, "5")
+    end = ending(folder, JOB)
     assert end is not None
     return end
 
@@ -79,7 +82,7 @@ def test_who_left_in_order_was_at_no_run(tmp_path: Path, last: str) -> None:
 
 def test_who_never_began_a_run_failed_none(tmp_path: Path) -> None:
     assert ended(tmp_path, START, KILLED).runs == ()
-    assert ending(tmp_path, "6") is None
+    assert ending(tmp_path, replace(JOB, job_id="6")) is None
 
 
 def test_the_runs_of_a_gpu_are_all_those_that_had_begun(tmp_path: Path) -> None:
@@ -87,7 +90,26 @@ def test_the_runs_of_a_gpu_are_all_those_that_had_begun(tmp_path: Path) -> None:
     out += "r1: again with 2 at a time: CUDA out of memory\nr1 digits a begins\n"
     out += "r2 digits a completed 10.00% in 3.0 s \n"
     assert set(ended(tmp_path, out, KILLED).runs) == {"r1", "r3"}
-    assert ended(tmp_path, out + "r3 is where the device was lost\n", KILLED).runs == ("r3",)
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("CUDA error: an illegal memory access was encountered", "code"),
+        ("CUDA error: device-side assert triggered", "code"),
+        ("CUDA error: uncorrectable ECC error encountered", "node"),
+    ],
+)
+def test_where_a_gpu_was_lost_all_its_runs_are_suspects(
+    tmp_path: Path, reason: str, kind: str
+) -> None:
+    """The one that met the error waited for the GPU first; another may have caused it."""
+    out = START + "".join(f"{run} digits a begins\n" for run in ("r1", "r2", "r3"))
+    out += f"r2 digits a completed 10.00% in 3.0 s \nthe GPU was lost: {reason}\n"
+    end = ended(tmp_path, out, KILLED)
+    assert (set(end.runs), end.kind) == ({"r1", "r3"}, kind)
+    assert end.words == f"killed: the GPU was lost: {reason}"
+    assert not end.unexplained
 
 
 def test_the_last_worker_of_a_requeued_job_counts(tmp_path: Path) -> None:
@@ -102,7 +124,7 @@ def test_the_last_worker_of_a_requeued_job_counts(tmp_path: Path) -> None:
 def test_when_it_wrote_last_and_to_whom_it_belonged(tmp_path: Path) -> None:
     (tmp_path / "5_0_log.out").write_text("worker of process 77\n" + AT_RUN)
     os.utime(tmp_path / "5_0_log.out", (1000.0, 1000.0))
-    end = ending(tmp_path, "5")
+    end = ending(tmp_path, JOB)
     assert end is not None
     assert end.ended == 1000.0
     assert ended(tmp_path, START + "worker of process 77\nbeef digits a begins\n").attached

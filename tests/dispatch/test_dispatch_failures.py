@@ -11,7 +11,7 @@ from test_dispatch_recorded import row
 from tiny_study import Type
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.endings import KILLED, Ending
+from anynet_study.dispatch.endings import GPU_LOST, KILLED, Ending
 from anynet_study.dispatch.failures import (
     EVERY_KIND,
     Death,
@@ -23,13 +23,14 @@ from anynet_study.dispatch.failures import (
     retries,
     unfinished_jobs,
 )
-from anynet_study.dispatch.launch import OpenStudy
 from anynet_study.dispatch.ledger import SubmittedJob
+from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.dispatch.recorded import Failure, JournalReader, Recorded, Retry
 from anynet_study.dispatch.slurm.commands import end_reasons
 from anynet_study.dispatch.slurm.site import nodes_to_exclude
 from anynet_study.store import JournalWriter
 from anynet_study.study_folder import StudyFolder
+from anynet_study.training import Options, with_less_memory
 
 
 def end(kind: str = "node", **changes: object) -> Ending:
@@ -91,6 +92,17 @@ def test_each_want_of_memory_is_a_step_less_of_it() -> None:
     assert retries(failed("node"), 3, deaths=[death(30.0)])["a"] == Retry(1, 1)
     unknown, with_node = death(1.0, "c", "node", KILLED[1]), death(1.0, "d", "node", "lost")
     assert retries(failed("code"), 3, deaths=[unknown, with_node]) == {"c": Retry(0, 1)}
+
+
+def test_what_was_on_a_gpu_when_that_was_lost_is_tried_alone_and_the_culprit_fails() -> None:
+    words = GPU_LOST + "CUDA error: an illegal memory access was encountered"
+    first = [death(1.0, run, "code", words) for run in "abcd"]
+    assert fatal_deaths(first, {}) == []
+    again = retries(Recorded({}, frozenset(), {}), 3, deaths=first)
+    assert {run: again[run] for run in "abcd"} == dict.fromkeys("abcd", Retry(0, 1))
+    assert with_less_memory(Options(at_once=4), 1) == Options(at_once=1)
+    alone = death(2.0, "c", "code", words)
+    assert fatal_deaths([*first, alone], {}) == [alone]
 
 
 def test_nodes_to_exclude_are_those_of_timeouts_and_lost_nodes() -> None:

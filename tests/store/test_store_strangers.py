@@ -115,7 +115,7 @@ def test_a_table_of_more_cells_than_are_read_is_refused(
     type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Equal cells take next to nothing in a file."""
-    monkeypatch.setattr("anynet_study.store.importing.sheet.MOST_CELLS", 1000)
+    monkeypatch.setattr("anynet_study.sheets.MOST_CELLS", 1000)
     rows = pa.table({name: pa.repeat(name, 501) for name in ("image", "caption")})
     pq.write_table(rows, "t.parquet", row_group_size=100)
     for command in (

@@ -62,7 +62,7 @@ class FakeGpu(TorchFunctionMode):
         result = func(*there, **named)
         return GPU if func == WHERE and result == META else result
 
-    def record(self, body: Callable[[], None]) -> "Recorded":
+    def record(self, body: Callable[[], None], pool: object = None) -> "Recorded":
         """Run `body` as if it was recorded; what `training.graphs.cuda_graph` is."""
         self._operators.recorded = recorded = Recorded()
         try:
@@ -78,6 +78,9 @@ class Recorded:
 
     def __init__(self) -> None:
         self.operators: list[str] = []
+
+    def pool(self) -> None:
+        """It has no memory."""
 
     def replay(self) -> None:
         """Do nothing: there are no numbers to change."""

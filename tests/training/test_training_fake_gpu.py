@@ -1,11 +1,16 @@
 """The step of a GPU on tensors that only claim to be there: what would break a recording fails."""
 
+import ast
+import inspect
+import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import CodeType, FrameType
 
 import pytest
 import torch
@@ -15,10 +20,24 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 from training_runs import NETWORK, spec, turns
 
+import anynet_study
 from anynet_study.data import DatasetView, Variant, make_view
 from anynet_study.design_space import Architecture
 from anynet_study.models import Backend
-from anynet_study.training import RunSpec, feeds, graphs, metrics, options, together
+from anynet_study.sweep import Sweep
+from anynet_study.training import (
+    Checkpoint,
+    Outcome,
+    RunSpec,
+    Trainer,
+    Turns,
+    engine,
+    feeds,
+    graphs,
+    metrics,
+    options,
+    together,
+)
 from anynet_study.training.engine import make_trainer
 from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
 from anynet_study.training.evaluation_pass import evaluate
@@ -69,6 +88,9 @@ WAITING = {
     f"aten::{name}"
     for name in ("_local_scalar_dense", "is_nonzero", "nonzero", "masked_select", "equal", "unique")
 }
+PACKAGE = Path(anynet_study.__file__).parent
+MADE_ON_HOST = ("torch.tensor", "torch.as_tensor", "torch.from_numpy")
+NUMBERS = ("float32", "float64", "bfloat16", "int64", "bool")
 FAULTS: dict[str, Callable[[Tensor], object]] = {
     "a number read": lambda loss: loss.item(),
     "a choice by a number": lambda loss: loss * 2 if loss > 1 else loss,
@@ -86,7 +108,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGpu]:
     gpu = FakeGpu()
     monkeypatch.setattr(graphs, "cuda_graph", gpu.record)
     monkeypatch.setattr(graphs, "WARM_UP", 1)
-    monkeypatch.setattr(together, "_stream", lambda _: nullcontext)
+    monkeypatch.setattr(together, "_stream", lambda *_: nullcontext)
     monkeypatch.setattr(options, "has_bfloat16", lambda: True)
     monkeypatch.setattr(metrics, "auroc", lambda *_: 0.5)  # after a pass: it may wait
     # No memory either from which a GPU copies by itself.
@@ -124,8 +146,8 @@ def test_no_layer_copies_its_maps_or_casts_its_weights(
     """All casts of a step are two kernels, and the counters of its norms are one."""
     recorded: list[Counter[str]] = []
 
-    def record(body: Callable[[], None]) -> Recorded:
-        recording = gpu.record(body)
+    def record(body: Callable[[], None], pool: object) -> Recorded:
+        recording = gpu.record(body, pool)
         recorded.append(Counter(recording.operators))
         return recording
 
@@ -133,11 +155,135 @@ def test_no_layer_copies_its_maps_or_casts_its_weights(
     deeper = replace(NETWORK, depths=(3, 2, 3, 1))  # the last stage is of maps of one pixel
     for architecture in (NETWORK, deeper):
         trained(view, Options(backend=ON_GPU), replace(spec(view), architecture=architecture))
-    fewer, more = recorded
+    assert len(recorded) == 4  # of each a step and a test
+    fewer, more = recorded[::2]
     assert more["aten::convolution"] == fewer["aten::convolution"] + 3 * 4
     for copying in ("_to_copy", "copy_", "clone", "_foreach_copy_", "_foreach_add_.Scalar"):
         assert more[f"aten::{copying}"] == fewer[f"aten::{copying}"], copying
     assert (fewer["aten::_foreach_copy_"], fewer["aten::_foreach_add_.Scalar"]) == (2, 1)
+
+
+@pytest.mark.parametrize("recipe", [{}, {"precise_bn": 64, "accumulation": 2, "steps": 3}])
+def test_passes_over_other_images_can_be_recorded(
+    view: DatasetView, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, recipe: dict[str, object]
+) -> None:
+    """By the options that are a GPU's by default: one graph each, and the last batch by itself."""
+    recordings: list[Recorded] = []
+
+    def record(body: Callable[[], None], pool: object) -> Recorded:
+        recordings.append(gpu.record(body, pool))
+        return recordings[-1]
+
+    monkeypatch.setattr(graphs, "cuda_graph", record)
+    monkeypatch.setattr(options, "LARGEST_PIXELS", 64 * 100)
+    monkeypatch.setattr(options, "LARGEST_BATCH", 1)
+    monkeypatch.setattr(engine, "backend_here", lambda *_: ON_GPU)
+    (ended,) = train_together(
+        [lambda: steps_of(make_trainer(spec(view, **recipe), view, DeviceImages(GPU, BUDGET)))], GPU
+    )
+    if isinstance(ended.result, Exception):
+        raise ended.result
+    backward = ["aten::convolution_backward" in it.operators for it in recordings]
+    assert backward == [True, False, False][: 2 + bool(recipe)]
+
+
+def steps_of(trainer: Trainer) -> Turns[Outcome]:
+    saved = Checkpoint(None, trainer.spec.run_id, "fast")
+    return engine.steps(trainer, trainer.spec, trainer.view, saved)
+
+
+def shipped() -> dict[str, dict[str, object]]:
+    """By a name, all recipes of sweep files that differ, for few small images and two steps."""
+    found: dict[str, dict[str, object]] = {}
+    for path in sorted((Path(__file__).parents[2] / "sweeps").rglob("*.yaml")):
+        sweep = Sweep.load(path)
+        for name, recipe in sweep.trained.items():
+            for label in sweep.trained_datasets(recipe):
+                keys = recipe.for_dataset(label).model_dump()
+                smaller = {"batch_size": 32, "resolution": 8, "epochs": None, "steps": 2}
+                smaller |= {"precise_bn": min(64, keys["precise_bn"]), "trained": "all"}
+                smaller |= {"select": "last", "patience": None, "thresholds": "half"}
+                scale = {"lr", "weight_decay", "momentum", "betas", "epochs", "warmup_epochs"}
+                scale |= {"milestones", "gamma", "restart_epochs", "restart_factor", "test_every"}
+                changes = {key: it for key, it in keys.items() if key not in scale} | smaller
+                if not any(changes == other for other in found.values()):
+                    found[f"{path.stem}/{name} on {label}"] = changes
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [pytest.param(it, id=name) for name, it in shipped().items()])
+def test_shipped_recipes_can_be_recorded(
+    view: DatasetView, gpu: FakeGpu, recipe: dict[str, object]
+) -> None:
+    """How long and how fast they train is no part of a step, nor is what is chosen afterwards."""
+    trained(view, Options(backend=ON_GPU), spec(view, **recipe))
+
+
+# What a recorded procedure reaches of this package, and what it must not call there.
+
+
+@pytest.mark.parametrize(
+    "case", ["SGD", "streamed", "resized crops, AUROC", "whole images, a pass cut short"]
+)
+def test_no_recorded_function_takes_anything_from_the_host(
+    view: DatasetView, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    reached: set[CodeType] = set()
+
+    def record(body: Callable[[], None], pool: object) -> Recorded:
+        def note(frame: FrameType, event: str, _: object) -> None:
+            if event == "call" and Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
+                reached.add(frame.f_code)
+
+        sys.setprofile(note)
+        try:
+            return gpu.record(body, pool)
+        finally:
+            sys.setprofile(None)
+
+    monkeypatch.setattr(graphs, "cuda_graph", record)
+    options, recipe, architecture = CASES[case]
+    trained(view, options, replace(spec(view, **recipe, precise_bn=64), architecture=architecture))
+    names = {code.co_name for code in reached}
+    assert names >= {"_step", "_norm_batch", "_test_logits", "add", "batch", "test", "backward"}
+    taken = {code.co_qualname: from_host(function_of(code)) for code in reached}
+    assert {name: calls for name, calls in taken.items() if calls} == {}
+
+
+def function_of(code: CodeType) -> str:
+    return textwrap.dedent(inspect.getsource(code))
+
+
+def from_host(source: str) -> list[str]:
+    """Calls of Python code that read a number of a device, or may make a tensor on the host."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            called, name = ast.unparse(node.func), node.func.attr
+            to = [ast.unparse(it) for it in node.args if name == "to"]
+            like = [it for it in to if it.rpartition(".")[2] not in ("device", "dtype", *NUMBERS)]
+            if name in ("item", "tolist", "cpu", "numpy") or called in MADE_ON_HOST or like:
+                found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("line", "taken"),
+    [
+        ("x.item()", True),
+        ("y = x.sum().item() + 1", True),
+        ("torch.tensor([1.0], device=x.device)", True),
+        ("torch.as_tensor(3)", True),
+        ("x.to(y)", True),
+        ("x.to(maps.dtype)", False),
+        ("x.to(torch.bfloat16)", False),
+        ("x.to(dtype=torch.bfloat16, memory_format=torch.channels_last)", False),
+        ("torch.full_like(x, 3)", False),
+    ],
+)
+def test_what_the_check_refuses(line: str, taken: bool) -> None:
+    assert bool(from_host(line)) == taken
 
 
 @pytest.mark.slow
@@ -176,8 +322,8 @@ def test_nor_do_functions_of_torch_wait_that_nobody_watches(
     view: DatasetView, monkeypatch: pytest.MonkeyPatch, recipe: dict[str, object]
 ) -> None:
     """Some take another way where their operators are seen one by one, as by a fake GPU."""
-    host = DeviceImages(torch.device("cpu"))
-    trainer = make_trainer(spec(view, **recipe), view, host, options=Options(backend=PLAIN))
+    host, plain = DeviceImages(torch.device("cpu")), Options(Backend("plain", "", 1))
+    trainer = make_trainer(spec(view, **recipe), view, host, options=plain)
     trainer.begin_epoch(0)
     # On a CPU this reads its rate; a fake GPU checks what is given to that of a GPU.
     monkeypatch.setattr(Update, "step", lambda _: None)

@@ -71,8 +71,10 @@ def test_its_module_is_trained_as_it_is(view: DatasetView) -> None:
     run, usual = foreign(view), Options(backend=Backend("rewritten", "avx2", 1))
     here = fitting(usual, run, "cpu")
     assert (here.backend.kind, here.channels_last, here.graph) == ("plain", False, True)
-    gpu = fitting(dataclasses.replace(usual, recompute=True), run, "cuda")
+    gpu = fitting(Options(Backend("rewritten", "sm_90", 1, "cuda"), recompute=True), run, "cuda")
     assert (gpu.graph, gpu.bfloat16, gpu.recompute) == (False, False, False)
+    with pytest.raises(ValueError, match="a backend of cpu for a run on cuda"):
+        fitting(usual, run, "cuda")
     with pytest.raises(UserError, match="precision bfloat16: only for architectures of an AnyNetX"):
         fitting(usual, foreign(view, precision="bfloat16"), "cpu")
     model = make_trainer(foreign(view), view, DeviceImages(CPU), options=usual).model

@@ -29,6 +29,7 @@ from anynet_study.training import (
     evaluate,
     make_evaluation_set,
     make_trainer,
+    options,
     train,
     trainer,
 )
@@ -48,7 +49,7 @@ OF_CLASSES = {
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several batches in a test pass, the last one filled up."""
-    monkeypatch.setattr(trainer.even_batches, "__defaults__", (50,))
+    monkeypatch.setattr(options, "LARGEST_BATCH", 50)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from anynet_study.training import (
     train_together,
 )
 from anynet_study.training.engine import make_trainer
-from anynet_study.training.graphs import LEAD, WARM_UP, Paced, Program
+from anynet_study.training.graphs import LEAD, WARM_UP, Paced, Programs
 from anynet_study.training.network import recompute_stages
 from anynet_study.training.together import finish
 
@@ -41,6 +41,9 @@ class FakeGraph:
     def __init__(self, body: Callable[[], None], said: list[str]) -> None:
         self.body, self.said = body, said
         said.append("record")
+
+    def pool(self) -> tuple[int, int]:
+        return (0, 1)
 
     def replay(self) -> None:
         self.said.append("replay")
@@ -59,14 +62,28 @@ def test_a_program_warms_up_leaves_no_trace_records_once_and_replays(
         total.add_(table.index_select(0, counter))  # past its end this fails
         counter.add_(1)
 
-    monkeypatch.setattr(graphs, "cuda_graph", lambda body: FakeGraph(body, said))
-    program = Program(graph=True)
-    program(body, lambda: [counter, total])
+    monkeypatch.setattr(graphs, "cuda_graph", lambda body, _: FakeGraph(body, said))
+    programs = Programs(graph=True)
+    programs("step", body, lambda: [counter, total])
     warm = ["body at 0, 0.0"] * WARM_UP
     assert said == [*warm, "record", "replay", "body at 0, 0.0"]
-    program(body, lambda: [])
+    programs("step", body, lambda: [])
     assert said[-2:] == ["replay", "body at 1, 5.0"]
     assert (int(counter), float(total)) == (2, 12.0)
+
+
+def test_programs_share_the_memory_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools: list[object] = []
+
+    def record(body: Callable[[], None], pool: object) -> FakeGraph:
+        pools.append(pool)
+        return FakeGraph(body, [])
+
+    monkeypatch.setattr(graphs, "cuda_graph", record)
+    programs = Programs(graph=True)
+    for name in ("step", "test", "step", "norms"):
+        programs(name, lambda: None, lambda: [])
+    assert pools == [None, (0, 1), (0, 1)]
 
 
 def test_the_host_is_only_so_far_ahead_of_the_device() -> None:
@@ -99,19 +116,19 @@ def test_a_run_of_programs_is_the_run(
 ) -> None:
     """Graphs of training and test steps change nothing: all that they change is put back."""
     said: list[str] = []
-    monkeypatch.setattr(graphs, "cuda_graph", lambda body: FakeGraph(body, said))
+    monkeypatch.setattr(graphs, "cuda_graph", lambda body, _: FakeGraph(body, said))
     run = spec(view, epochs=1, **recipe)
     results = []
     for as_graph in (False, True):
         trainer = make_trainer(run, view, DeviceImages(CPU), "fast", PLAIN)
-        trainer.program._wanted = as_graph  # type: ignore[attr-defined]
+        trainer.programs._wanted = as_graph  # type: ignore[attr-defined]
         trainer.begin_epoch(0, steps_done=3)  # with fewer steps left than the warm-up has
         for _ in range(2):
             trainer.step()
         tested, trained = finish(trainer.test()), trainer.trained()
         weights = [value.clone() for value in trainer.model.state_dict().values()]
         results.append((tested.loss, tested.top1, trained, weights))
-    assert said.count("replay") == 2
+    assert said.count("replay") == 3
     (first, second) = results
     assert first[:3] == second[:3]
     assert all(map(torch.equal, first[3], second[3]))

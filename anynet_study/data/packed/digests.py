@@ -12,7 +12,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from anynet_study.data.packed.meta import damaged
-from anynet_study.files import write_text
+from anynet_study.files import read_regular, write_text
 from anynet_study.progress import Report, progress_if_long
 
 DIGESTS, CHECKED = "digests.json", "checked.json"
@@ -85,7 +85,7 @@ def _written(folder: Path) -> dict[str, str]:
     """The digests in `digests.json`, by file name. UserError if that file was changed."""
     path = folder / DIGESTS
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_regular(path))
         files: dict[str, str] = content["files"]
         right = content["blake3"] == _of_text(files)
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
@@ -113,7 +113,7 @@ def _stamp(path: Path) -> Stamp:
 def _noted(folder: Path) -> dict[str, list[int]]:
     """The stamps in `checked.json`; empty if it cannot be read."""
     try:
-        content = json.loads((folder / CHECKED).read_bytes())
+        content = json.loads(read_regular(folder / CHECKED))
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from anynet_study.data.packed.form import Form, Store
 from anynet_study.errors import UserError
+from anynet_study.files import read_regular
 
 SCHEMA_VERSION = 2
 Split = Literal["train", "test"]
@@ -123,7 +124,7 @@ def content_hash(
 def read_meta(path: Path) -> Meta:
     """Read `meta.json`; UserError if it is damaged or of another version."""
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = json.loads(read_regular(path).decode("utf-8"))
         version = raw["schema_version"]
         if version != SCHEMA_VERSION:
             raise UserError(

@@ -142,7 +142,9 @@ def pack(
     images = sum(map(len, given.values()))
     form = Form(size, resize or size, choose_store(store, images, size, folder))
     check_space(form.store, images, size, folder)
-    quarantine = _Quarantine(images, max_broken)
+    quarantine = _Quarantine(images + len(listing.broken), max_broken)
+    for image, reason in listing.broken:
+        quarantine.add("train", Example(image, 0), reason)
     packed = {split: _Packed(split, given[split], quarantine) for split in SPLITS}
     done = 0
     with (

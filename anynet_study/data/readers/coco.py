@@ -3,7 +3,7 @@
 from collections import defaultdict
 from typing import Any
 
-from anynet_study.data.readers.image_tables import ImageFinder
+from anynet_study.data.readers.image_finder import ImageFinder
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.readers.safe_files import checked_id, read_json
 from anynet_study.data.source.source import Source

@@ -1,24 +1,19 @@
 """Datasets of one folder per class, with or without split folders; some are known by the names."""
 
 import re
+import unicodedata
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.readers.names import part_of
 from anynet_study.data.source.source import Source
-from anynet_study.data.source.tree import Folder, is_image
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError, counted
 
 CLASS_IMAGE, SPLIT_CLASS_IMAGE = "class/image", "split/class/image"
 #: Files named in a note.
 SHOWN = 3
-NOT_A_CLASS = re.compile(
-    r"(train(ing)?|test(ing)?|val(id|idation)?)([ _-]?images?)?|.*_part_?\d+|ilsvrc2012_img_.*",
-    re.IGNORECASE,
-)
-TRAIN = ("train", "training", "seg_train")
-TEST = ("test", "testing", "seg_test")
-VALIDATION = ("val", "valid", "validation")
 
 CONCRETE_CLASSES = {"negative", "positive"}
 CONCRETE_NOTE = (
@@ -48,7 +43,7 @@ def read_classes(
 
     `classes`, where given, are what the folders must be.
     """
-    found = tuple(folder.folders)
+    found = tuple(unicodedata.normalize("NFC", name) for name in folder.folders)
     if classes is not None and found != classes:
         stray = min(set(found) ^ set(classes))
         side = "only" if stray in found else "not"
@@ -79,7 +74,7 @@ def _unread_in(folder: Folder) -> tuple[str, ...]:
         for outer in folder.folders.values()
         for inner in outer.walk()
         for name in inner.files
-        if not is_image(name)
+        if not inner.is_image(name)
     ]
     if not stray:
         return ()
@@ -88,22 +83,13 @@ def _unread_in(folder: Folder) -> tuple[str, ...]:
     return (told,)
 
 
-def _are_classes(source: Source, root: Folder) -> bool:
+def are_classes(source: Source, root: Folder) -> bool:
     """Two folders or more, at least one of them with images directly in it."""
     return len(root.folders) >= 2 and any(map(Folder.first_image, root.folders.values()))
 
 
-def _read_class_folders(source: Source, root: Folder) -> Listing:
-    """Every folder is a class; images may lie at any depth in it.
-
-    Folders of unlabelled images are refused: they are not classes, however much they look it.
-    """
-    for folder in root.folders.values():
-        if NOT_A_CLASS.fullmatch(folder.name):
-            raise UserError(
-                f"{source.where(folder.path)}: its name says part of a dataset, not a class, so "
-                f"its images have no labels; legal: {CLASS_IMAGE} or {SPLIT_CLASS_IMAGE}"
-            )
+def class_folders(source: Source, root: Folder) -> Listing:
+    """Every folder is a class; images may lie at any depth in it."""
     return read_as(CLASS_IMAGE, source, root, root)
 
 
@@ -112,22 +98,22 @@ def _has_classes(folder: Folder) -> bool:
     return any(map(Folder.holds_images, folder.folders.values()))
 
 
-def _are_splits(source: Source, root: Folder) -> bool:
+def are_splits(source: Source, root: Folder) -> bool:
     """A training folder with class folders."""
-    return any(map(_has_classes, _named(root, TRAIN)))
+    return any(map(_has_classes, _named(root, "train")))
 
 
-def _read_split_folders(source: Source, root: Folder) -> Listing:
+def split_folders(source: Source, root: Folder) -> Listing:
     """Train and test; validation is the test split where there is no labelled test.
 
     Without either, the training folder is read as `class/image`. Other folders (unlabelled
     images, a validation split beside a test split) are counted as ignored.
     """
-    train = _split(source, root, TRAIN)
+    train = _split(source, root, "train")
     assert train is not None
     test = _test_split(source, root)
     if test is None:
-        listing = _read_class_folders(source, train)
+        listing = class_folders(source, train)
         ignored = root.count() - len(listing.train)
         return replace(listing, ignored=ignored, notes=_unread(root, (train,)) + listing.notes)
     classes, training = read_classes(source, train, root)
@@ -148,7 +134,7 @@ def _unread(root: Folder, read: tuple[Folder, ...]) -> tuple[str, ...]:
 
 
 def _test_split(source: Source, root: Folder) -> Folder | None:
-    test, validation = _split(source, root, TEST), _split(source, root, VALIDATION)
+    test, validation = (_split(source, root, part) for part in ("test", "validation"))
     for folder in (test, validation):
         if folder is not None and _has_classes(folder):
             return folder
@@ -160,21 +146,26 @@ def _test_split(source: Source, root: Folder) -> Folder | None:
     return None
 
 
-def _split(source: Source, root: Folder, names: tuple[str, ...]) -> Folder | None:
+def _split(source: Source, root: Folder, part: str) -> Folder | None:
     """The folder of one split."""
-    found = _named(root, names)
+    found = _named(root, part)
     if len(found) > 1:
         both = " and ".join(repr(folder.name) for folder in found)
         raise UserError(f"{source.where(root.path)}: {both} are the same split; keep one of them")
     return found[0] if found else None
 
 
-def _named(root: Folder, names: tuple[str, ...]) -> list[Folder]:
-    """The folders of these names, whatever their case; the inner one where it is doubled."""
+def split_parts(root: Folder) -> list[Folder]:
+    """The folders of all splits."""
+    return [folder for part in ("train", "test", "validation") for folder in _named(root, part)]
+
+
+def _named(root: Folder, part: str) -> list[Folder]:
+    """The folders that are called like this part; the inner one where it is doubled."""
     return [
-        folder.folders.get(name, folder)
+        folder.folders[name] if [*folder.folders] == [name] else folder
         for name, folder in root.folders.items()
-        if name.lower() in names
+        if part_of(name) == part
     ]
 
 
@@ -191,15 +182,15 @@ def _is_insects(source: Source, root: Folder) -> bool:
     return len(root.folders) >= 2 and all(map(SPECIES_KEY.fullmatch, root.folders))
 
 
-def _eurosat_folders(root: Folder) -> list[Folder]:
+def eurosat_folders(root: Folder) -> list[Folder]:
     """Folders with its ten classes: this one, or one such as `2750` or `EuroSAT_MS`."""
     folders = (root, *root.folders.values())
     return [folder for folder in folders if folder.folders.keys() == EUROSAT_CLASSES]
 
 
-def _read_eurosat(source: Source, root: Folder) -> Listing:
+def read_eurosat(source: Source, root: Folder) -> Listing:
     """The RGB images; UserError where there are only the TIFFs of 13 bands."""
-    candidates = _eurosat_folders(root)
+    candidates = eurosat_folders(root)
     for folder in candidates:
         images = (inner.first_image() or "" for inner in folder.folders.values())
         if not any(image.lower().endswith((".tif", ".tiff")) for image in images):
@@ -229,8 +220,6 @@ def _read_powerline(source: Source, root: Folder) -> Listing:
     return Listing.found("Powerline", root, ("no powerline", "powerline"), examples)
 
 
-CLASS_FOLDERS = Reader("class-folders", CLASS_IMAGE, _are_classes, _read_class_folders)
-SPLIT_FOLDERS = Reader("split-folders", SPLIT_CLASS_IMAGE, _are_splits, _read_split_folders)
 #: File names repeat across its classes, so an image is known by class and name.
 CONCRETE = Reader(
     "concrete",
@@ -244,8 +233,5 @@ INSECTS = Reader(
     "Insects",
     _is_insects,
     lambda source, root: read_as("Insects", source, root, root, (INSECTS_NOTE,)),
-)
-EUROSAT = Reader(
-    "eurosat", "EuroSAT", lambda source, root: bool(_eurosat_folders(root)), _read_eurosat
 )
 POWERLINE = Reader("powerline", "Powerline", _is_powerline, _read_powerline)

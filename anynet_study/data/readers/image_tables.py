@@ -1,260 +1,406 @@
-"""Tables of images and classes, with the images somewhere below them: known ones and anybody's."""
+"""Tables of images: which column is what, by what their cells mean, and what they say."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+from typing import Any
 
-from anynet_study.data.readers.listing import Example, Listing, Reader
-from anynet_study.data.readers.safe_files import checked_id, columns_of, read_table
+from anynet_study.data.readers import names
+from anynet_study.data.readers.image_finder import ImageFinder
+from anynet_study.data.readers.listing import Example, Listing, Unread
+from anynet_study.data.readers.safe_files import read_records
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
+from anynet_study.sheets import Csv, normal_form
 
 LAYOUT = "table of images"
-CHOICES = ("table", "image_column", "label_column", "group_column")
-SUFFIXES = (".csv", ".tsv")
-#: Names of columns in lower case, the surest first.
-IMAGE = (
-    *("image_path", "img_path", "file_path", "filepath", "path", "file_name", "filename", "file"),
-    *("image_id", "image_name", "image", "img", "id_code", "id", "name"),
-)
-LABEL = (
-    *("label", "class", "class_name", "category", "target", "diagnosis", "dx", "species"),
-    "labels",
-)
-GROUP = ("group", "group_id", "patient_id", "patient", "lesion_id", "subject_id", "subject")
-SPLIT = ("split", "subset", "set", "partition")
-#: What the values of a column of splits, or names of tables, mean.
-PARTS = {
-    "train": "train",
-    "training": "train",
-    "test": "test",
-    "testing": "test",
-    "val": "validation",
-    "valid": "validation",
-    "validation": "validation",
-}
+#: Options that say how tables are read, and those of them that make a table of a folder.
+LABEL_CHOICES = ("table", "image_column", "label_column", "label_separator")
+CHOICES = (*LABEL_CHOICES, "group_column", "split_column", "split_values")
+SUFFIXES = (".csv", ".tsv", ".txt")
+#: More files than this of one suffix in a folder belong to the images, one to each.
+MOST_TABLES = 20
+#: Rows that are looked at to see which column names images, and which share must be found.
+LOOKED_AT, SHARE = 200, 0.5
+NONE = "none"
+#: What a cell with several classes has between them.
+SEPARATED = re.compile(r"\S\s*[|;]\s*\S")
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns of a table of images; None: it has no such column."""
+class ImageTable:
+    """A table whose rows are images, and what its columns are taken for."""
 
+    file: str
+    #: Names of columns, and rows of cells; of a table without a header the columns are numbers.
+    names: tuple[str, ...]
+    rows: list[list[str]]
+    finder: ImageFinder
     image: str
-    label: str
-    group: str | None = None
+    #: One column of classes, or one for each class with a 1 where the image has it; none: no class.
+    labels: tuple[str, ...] = ()
+    #: Other columns known by name for classes that part the images differently.
+    contrary: tuple[str, ...] = ()
+    #: Whether the column of classes is declared, or known by its name.
+    sure: bool = False
     split: str | None = None
-
-    def names(self) -> tuple[str, ...]:
-        """Those that there are; a column's name may be empty."""
-        names = (self.image, self.label, self.group, self.split)
-        return tuple(name for name in names if name is not None)
+    group: str | None = None
+    #: Which part of the dataset the name of the file says it lists.
+    part: str | None = None
+    #: Columns of no part that look as if they named groups.
+    repeating: tuple[str, ...] = ()
 
     def words(self) -> str:
-        """For the user."""
-        told = [f"images in column {self.image!r}", f"classes in {self.label!r}"]
+        """What its columns are taken for."""
+        told = [f"images in column {self.image!r}"]
+        if len(self.labels) == 1:
+            told += [f"classes in {self.labels[0]!r}"]
+        elif self.labels:
+            told += [f"classes one column each ({', '.join(self.labels)})"]
         told += [f"groups in {self.group!r}"] if self.group else []
         told += [f"splits in {self.split!r}"] if self.split else []
         return ", ".join(told)
 
+    def column(self, name: str) -> list[str]:
+        """The cells of a column."""
+        place = self.names.index(name)
+        return [row[place] for row in self.rows]
 
-class ImageFinder:
-    """The images below a folder by path, by name, and by either without its suffix."""
 
-    def __init__(
-        self, source: Source, root: Folder, folder: Folder | None = None, by_id: bool = False
-    ) -> None:
-        """`folder`: where the images are, by default `root`, which their paths start from.
+def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[str, str]]:
+    """The tables below `root` whose rows are images of it; of the others, why they are not read.
 
-        `by_id`: a table has ids, not paths; of several images of one name the first in order is
-        taken, as some downloads hold images twice.
-        """
-        folder = folder or root
-        self._where = source.where(folder.path)
-        self._by_id = by_id
-        self._paths: dict[str, str] = {}
-        self._several: set[str] = set()
-        for path in folder.images(root):
-            image = PurePosixPath(path)
-            for key in {str(image), str(image.with_suffix("")), image.name, image.stem}:
-                if self._paths.setdefault(key, str(image)) != str(image):
-                    self._several.add(key)
+    UserError where what was chosen fits no table.
+    """
+    tables, others = [], {}
+    finders: dict[str, ImageFinder] = {}
+    for path in table_files(root, source.choices.table):
+        found = _understood(source, root, path, finders)
+        if isinstance(found, ImageTable):
+            tables.append(found)
+        elif not path.lower().endswith(".txt") or source.choices.table is not None:
+            others[path] = found  # other texts say nothing of images
+    if not tables and source.choices.chosen().keys() & set(CHOICES):
+        chosen = source.choices.chosen()
+        options = [f"--{n.replace('_', '-')} {chosen[n]!r}" for n in CHOICES if n in chosen]
+        there = "; ".join(f"{path} {why}" for path, why in others.items()) or (
+            f"there: {', '.join(table_files(root)) or 'none'}"
+        )
+        raise UserError(f"{source.where(root.path)}: no table for {', '.join(options)}: {there}")
+    return tables, others
 
-    def require(self, values: Sequence[str], where: str) -> list[str]:
-        """The path from the root of the one image that each of `values` means.
 
-        UserError, naming the table `where`, for a value that is missing, that could be two
-        images, or that leads elsewhere.
-        """
-        keys = [self._checked(value, where) for value in values]
-        missing = [value for value, key in zip(values, keys, strict=True) if key not in self._paths]
-        if missing:
+def table_files(root: Folder, chosen: str | None = None) -> list[str]:
+    """Paths from `root`; one that is chosen may be called anything."""
+    if chosen is not None:
+        paths = [folder.join(name) for folder in root.walk() for name in folder.files]
+        paths = [path[len(root.join("")) :] for path in paths]
+        return [path for path in paths if chosen in (path, PurePosixPath(path).name)]
+    found = []
+    for folder in root.walk():
+        for suffix in SUFFIXES:
+            files = [name for name in folder.files if name.lower().endswith(suffix)]
+            if len(files) <= MOST_TABLES:
+                found += [folder.join(name)[len(root.join("")) :] for name in files]
+    return sorted(found)
+
+
+def _understood(
+    source: Source, root: Folder, path: str, finders: dict[str, ImageFinder]
+) -> ImageTable | str:
+    """A table, or why it is none of images."""
+    try:
+        table = read_records(source, root.join(path), (",", ";", "\t", " "))
+    except UserError as error:
+        if source.choices.table is not None:
+            raise
+        return f"is not read ({str(error).removeprefix(source.where(root.join(path)) + ': ')})"
+    finder = _finder(source, root, path, finders)
+    choices = source.choices
+    image = _image_column(table, choices, finder)
+    if image is None:
+        return f"has {_listed(table.names)}: none names images of this folder"
+    if _means_image(finder, table.names[table.names.index(image)]):
+        # The first row is an image, no header.
+        numbers = [str(place) for place in range(1, len(table.names) + 1)]
+        image = numbers[table.names.index(image)]
+        table = Csv(numbers, [table.names, *table.rows], 1)
+    return _with_columns(choices, root, path, table, finder, image)
+
+
+def _finder(
+    source: Source, root: Folder, path: str, finders: dict[str, ImageFinder]
+) -> ImageFinder:
+    """The images beside and below a table, where there are any, or else those of `root`."""
+    folder = root
+    for name in PurePosixPath(path).parts[:-1]:
+        folder = folder.folders[name]
+    folder = folder if folder.holds_images() else root
+    if folder.path not in finders:
+        finders[folder.path] = ImageFinder(source, root, folder)
+    return finders[folder.path]
+
+
+def _means_image(finder: ImageFinder, cell: str, exact: bool = True) -> bool:
+    try:
+        return finder.find(cell, exact) is not None
+    except UserError:  # two images are images
+        return True
+
+
+def _image_column(table: Csv, choices: Choices, finder: ImageFinder) -> str | None:
+    """The column that is chosen, or whose cells mean images; of several, one known by its name."""
+    if choices.image_column is not None:
+        return choices.image_column if choices.image_column in table.names else None
+    rows = table.rows[:: max(1, len(table.rows) // LOOKED_AT)] or [table.names]
+    for exact in (True, False):
+        meant = {
+            name: sum(_means_image(finder, row[place], exact) for row in rows) / len(rows)
+            for place, name in enumerate(table.names)
+        }
+        most = max(meant.values())
+        if most >= SHARE:
+            best = [name for name, share in meant.items() if share == most]
+            return names.column(best, None, names.IMAGE) or best[0]
+    known = names.column(table.names, None, names.IMAGE)
+    if known is not None and any(meant.values()):
+        return known
+    return None
+
+
+def _with_columns(
+    choices: Choices, root: Folder, path: str, table: Csv, finder: ImageFinder, image: str
+) -> ImageTable | str:
+    header = table.names
+    chosen = {
+        "label": choices.label_column,
+        "group": choices.group_column,
+        "split": choices.split_column,
+    }
+    for column in chosen.values():
+        if column not in (None, NONE, *header):
+            return f"has {_listed(header)}"
+    rest = [name for name in header if name != image]
+    group = None if chosen["group"] == NONE else names.column(rest, chosen["group"], names.GROUP)
+    split = None if chosen["split"] == NONE else names.column(rest, chosen["split"], names.SPLIT)
+    cells = dict(zip(header, map(list, zip(*table.rows, strict=True)), strict=False))
+    free = [name for name in rest if name not in (group, split)]
+    found = ImageTable(path, tuple(header), table.rows, finder, image, split=split, group=group)
+    labels, sure = _labels(choices.label_column, free, cells)
+    contrary = []
+    if sure and choices.label_column is None and len(labels) == 1:
+        known = (name for name in free if names.column([name], None, names.LABEL))
+        contrary = [name for name in known if not _alike(cells, labels[0], name)]
+    repeating = [name for name in free if name not in labels and _repeats(name, cells.get(name))]
+    return replace(
+        found,
+        labels=labels,
+        sure=sure,
+        contrary=tuple(contrary),
+        part=names.part_in(path),
+        repeating=tuple(repeating),
+    )
+
+
+def one_to_one(pairs: set[tuple[Any, Any]]) -> bool:
+    """Whether each first part has one second part, and the other way round."""
+    return len({a for a, _ in pairs}) == len(pairs) == len({b for _, b in pairs})
+
+
+def _alike(cells: Mapping[str, list[str]], one: str, other: str) -> bool:
+    return one_to_one(set(zip(cells.get(one, ()), cells.get(other, ()), strict=True)))
+
+
+def _labels(
+    chosen: str | None, free: Sequence[str], cells: Mapping[str, list[str]]
+) -> tuple[tuple[str, ...], bool]:
+    """The columns of classes, and whether that is sure: declared, or known by name."""
+    if chosen is not None:
+        return (chosen,), True
+    first = names.column(free, None, names.LABEL)
+    if first is not None:
+        return (first,), True
+    free = [name for name in free if not _is_index(name, cells.get(name, []))]
+    if len(free) >= 2 and _one_hot([cells.get(name, []) for name in free]):
+        return tuple(free), True
+    return (tuple(free), False) if len(free) == 1 else ((), False)
+
+
+def _is_index(name: str, cells: Sequence[str]) -> bool:
+    """Whether a column counts the rows, as that of a data frame's index does."""
+    counts = ([str(n + first) for n in range(len(cells))] for first in (0, 1))
+    return normal_form(name) in names.INDEX and (bool(name) or [*cells] in [*counts])
+
+
+def _one_hot(columns: Sequence[Sequence[str]]) -> bool:
+    """Whether each row has a 1 in one of the columns and 0 in the others."""
+    ones, zeros = {"1", "1.0"}, {"0", "0.0"}
+    rows = list(zip(*columns, strict=True))
+    return bool(rows) and all(
+        sum(cell in ones for cell in row) == 1 and set(row) <= ones | zeros for row in rows
+    )
+
+
+def _repeats(name: str, cells: Sequence[str] | None) -> bool:
+    """Whether a column looks like ids, and ids come several times."""
+    words = set(normal_form(name).split("_"))
+    known = names.column([name], None, names.GROUP) is not None
+    distinct = len({*(cells or ())})
+    return (known or bool(words & names.ID_WORDS)) and 1 < distinct <= len(cells or ()) / 1.5
+
+
+def _listed(header: Sequence[str]) -> str:
+    return f"{', '.join(header[:12])}{', ...' if len(header) > 12 else ''}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What tables say of one image."""
+
+    labels: tuple[str, ...] = ()
+    group: str = ""
+    #: train, test or validation; None: nothing.
+    part: str | None = None
+
+
+@dataclass
+class Rows:
+    """What tables say of images, by path; and what could not be read of them."""
+
+    images: dict[str, Row]
+    broken: list[Unread]
+
+
+def read_rows(source: Source, root: Folder, tables: Sequence[ImageTable]) -> Rows:
+    """What `tables` say of the images, each of which is in one row.
+
+    Rows of an image that is not there, and that repeat an image, are broken.
+    """
+    rows = Rows({}, [])
+    for table in tables:
+        where = source.where(root.join(table.file))
+        groups = table.column(table.group) if table.group else [""] * len(table.rows)
+        parts = _parts(where, table, source.choices, len(tables) > 1)
+        labels = _row_labels(where, table, source.choices)
+        cells = zip(table.column(table.image), labels, groups, parts, strict=True)
+        for cell, classes, group, part in cells:
+            try:
+                image = table.finder.find(cell)
+            except UserError as error:
+                raise UserError(f"{where}: {error}") from None
+            if image is None:
+                reason = f"{table.file} lists it, but it is not there"
+                rows.broken.append(Unread(cell, reason))
+            elif image in rows.images:
+                known = rows.images[image].labels
+                if known != classes:
+                    told = " and ".join(repr(", ".join(found)) for found in (known, classes))
+                    raise UserError(f"{where}: {image} is listed twice, as {told}")
+                rows.broken.append(Unread(image, f"{table.file} lists it twice"))
+            elif part != NONE:
+                rows.images[image] = Row(classes, group, part)
+    return rows
+
+
+def _row_labels(where: str, table: ImageTable, choices: Choices) -> list[tuple[str, ...]]:
+    """The classes of each row, in words."""
+    if not table.labels:
+        return [()] * len(table.rows)
+    if len(table.labels) > 1:
+        columns = zip(*map(table.column, table.labels), strict=True)
+        named = [zip(table.labels, row, strict=True) for row in columns]
+        return [tuple(name for name, cell in row if cell in ("1", "1.0")) for row in named]
+    cells = [" ".join(cell.split()) for cell in table.column(table.labels[0])]
+    if "" in cells:
+        image = table.column(table.image)[cells.index("")]
+        raise UserError(f"{where}: {image} has no class in column {table.labels[0]!r}")
+    if choices.label_separator:
+        parts = ([part.strip() for part in cell.split(choices.label_separator)] for cell in cells)
+        return [tuple(dict.fromkeys(filter(None, found))) for found in parts]
+    several = [cell for cell in cells if SEPARATED.search(cell)]
+    if several and len({*cells}) > len(
+        {p for cell in cells for p in re.split(r"\s*[|;]\s*", cell)}
+    ):
+        mark = "|" if "|" in several[0] else ";"
+        raise UserError(
+            f"{where}: column {table.labels[0]!r} says {several[0]!r}: several classes? Say with "
+            f"--label-separator {mark!r} what is between them, or that it is nothing: ''"
+        )
+    return [(cell,) for cell in cells]
+
+
+def _parts(where: str, table: ImageTable, choices: Choices, several: bool) -> list[str | None]:
+    """The part of each row: by its column of splits, or where there are several tables their names.
+
+    UserError for a word that is not known: `--split-values` says what it means.
+    """
+    if table.split is None:
+        return [table.part if several else None] * len(table.rows)
+    told = choices.split_words()
+    known: dict[str, str] = {}
+    cells = table.column(table.split)
+    for cell in dict.fromkeys(cells):
+        part = told.get(cell) or names.part_of(cell)
+        if part is None:
+            words = ",".join(f"{word}=..." for word in sorted({*cells}))
             raise UserError(
-                f"{where}: {len(missing)} of its {len(values)} images are not below "
-                f"{self._where}, the first is {missing[0]}"
+                f"{where}: column {table.split!r} says {cell!r}, which is none of train, test and "
+                f"validation; say what its words mean with --split-values {words} (train, test, "
+                f"validation or none), choose another column with --split-column, or none"
             )
-        return [self._paths[key] for key in keys]
-
-    def _checked(self, value: str, where: str) -> str:
-        if self._by_id:
-            return checked_id(where, value)
-        path = PurePosixPath(value)
-        if not value or path.is_absolute() or ".." in path.parts or set(value) & set("\\\0"):
-            raise UserError(f"{where}: {value!r} is not an image of this folder")
-        if str(path) in self._several:
-            raise UserError(f"{where}: there is more than one image {value!r} below the folder")
-        return str(path)
+        known[cell] = part
+    return [known[cell] for cell in cells]
 
 
-def read_images(
+def in_order(labels: Iterable[str]) -> list[str]:
+    """Numbers in their order, others as text."""
+    found = {*labels}
+    numeric = all(label.isascii() and label.isdigit() for label in found)
+    return sorted(found, key=int if numeric else str)
+
+
+def listing_of(
     source: Source,
     root: Folder,
     layout: str,
-    tables: Mapping[str, Columns],
-    finder: ImageFinder,
+    rows: Rows,
     classes: Mapping[str, str] | None = None,
-    notes: tuple[str, ...] = (),
+    *,
+    table: str = "",
+    **more: Any,
 ) -> Listing:
-    """The images that `tables` list: by file, a path from `root`, the columns.
+    """The images that tables list; a validation part is the test split where there is no other.
 
-    Tables called train and test, or a column of splits, make the splits; a validation part is
-    the test split where there is no other. `classes`: the class of each label, by default itself.
-    UserError for an image that is missing, listed twice or has no class.
+    `classes`: the class of each label, by default itself. UserError where none is for training.
     """
-    parts: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
-    for name, columns in tables.items():
-        where = source.where(root.join(name))
-        rows = read_table(source, root.join(name), columns.names())
-        images = finder.require([row[columns.image] for row in rows], where)
-        for row, image in zip(rows, images, strict=True):
-            if any(image in part for part in parts.values()):
-                raise UserError(f"{where}: {image} is listed twice")
-            if not row[columns.label]:
-                raise UserError(f"{where}: {image} has no class")
-            group = row[columns.group] if columns.group else ""
-            parts[_part(name, row, columns, len(tables))][image] = (row[columns.label], group)
-    label_of = [label for part in parts.values() for label, _ in part.values()]
-    labels = _in_order(set(label_of))
-    names = {label: label for label in labels} if classes is None else classes
-    unknown = next((label for label in labels if label not in names), None)
+    counts = Counter(label for row in rows.images.values() for label in row.labels)
+    labels = in_order(counts)
+    called = {label: label for label in labels} if classes is None else classes
+    unknown = next((label for label in labels if label not in called), None)
     if unknown is not None:
-        told = f"no name for label {unknown!r}; legal: {', '.join(names)}"
-        raise UserError(f"{source.where(root.join(next(iter(tables))))}: {told}")
-    found = tuple(dict.fromkeys(names[label] for label in labels))
-    number = {label: found.index(names[label]) for label in labels}
-    examples = {
-        part: [Example(image, number[label], group) for image, (label, group) in images.items()]
-        for part, images in parts.items()
-    }
-    train = examples.get("train", [])
-    test = examples.get("test") or examples.get("validation")
+        told = f"no name for label {unknown!r}; legal: {', '.join(called)}"
+        raise UserError(f"{source.where(root.join(table))}: {told}")
+    found = tuple(dict.fromkeys(called[label] for label in labels))
+    number = {label: found.index(called[label]) for label in labels}
+    parts: dict[str, list[Example]] = defaultdict(list)
+    for image, row in rows.images.items():
+        # An image of several classes is stratified by its rarest.
+        first, *others = sorted(row.labels, key=lambda label: (counts[label], label))
+        also = tuple(sorted(number[label] for label in others))
+        example = Example(image, number[first], row.group, also=also)
+        parts[row.part or "train"].append(example)
+    train, test = parts["train"], parts["test"] or parts["validation"] or None
     if not train:
         raise UserError(f"{source.where(root.path)}: the table has no training image")
-    return Listing.found(layout, root, found, train, test, notes=notes)
-
-
-def _in_order(labels: set[str]) -> list[str]:
-    """Numbers in their order, others as text."""
-    numeric = all(label.isascii() and label.isdigit() for label in labels)
-    return sorted(labels, key=int if numeric else str)
-
-
-def _part(name: str, row: dict[str, str], columns: Columns, tables: int) -> str:
-    if tables > 1:
-        return PARTS[PurePosixPath(name).stem.lower()]
-    if columns.split is None:
-        return "train"
-    value = row[columns.split].strip().lower()
-    if value not in PARTS:
-        raise UserError(
-            f"{name}: column {columns.split!r} says {value!r}; legal: {', '.join(PARTS)}"
-        )
-    return PARTS[value]
-
-
-def _is_table(source: Source, root: Folder) -> bool:
-    """A CSV or TSV file whose columns of images and classes can be told or are chosen; images."""
-    if not root.holds_images() or not _names(root):
-        return False
-    heeded = bool(source.choices.chosen().keys() & set(CHOICES))
-    return heeded or bool(_tables(source, root))
-
-
-def _read_anybodys(source: Source, root: Folder) -> Listing:
-    """The images that the table names, by path, or by name with or without suffix."""
-    tables = _tables(source, root)
-    if not tables:
-        raise _no_such_table(source, root)
-    parts = {PARTS.get(PurePosixPath(name).stem.lower()) for name in tables}
-    if len(tables) > 1 and (None in parts or len(parts) < len(tables)):
-        raise UserError(
-            f"{source.where(root.path)}: {', '.join(tables)} could all be the table of images; "
-            "choose one with --table"
-        )
-    notes = tuple(
-        f"{name}: {columns.words()}; --image-column and so on choose others"
-        for name, columns in tables.items()
-    )
-    return read_images(source, root, LAYOUT, tables, ImageFinder(source, root), notes=notes)
-
-
-def _tables(source: Source, root: Folder) -> dict[str, Columns]:
-    """The tables whose columns can be told, by name."""
-    chosen = source.choices.table
-    guessed = {
-        name: guess_columns(columns_of(source, root.join(name)), source.choices)
-        for name in _names(root, chosen)
-        if chosen in (None, name)
+    unused = parts["validation"] if parts["test"] else []
+    notes = [f"{counted(len(unused), 'image')} for validation not read"] if unused else []
+    several = any(len(row.labels) > 1 for row in rows.images.values())
+    own: dict[str, Any] = {
+        "multi_label": several,
+        "broken": tuple(rows.broken),
+        "notes": tuple(notes),
     }
-    return {name: columns for name, columns in guessed.items() if columns is not None}
-
-
-def _names(root: Folder, chosen: str | None = None) -> list[str]:
-    """Files that are called like tables; one that is chosen may be called anything."""
-    return [name for name in root.files if name.lower().endswith(SUFFIXES) or name == chosen]
-
-
-def has_columns(source: Source, root: Folder, table: str, columns: Sequence[str]) -> bool:
-    """Whether `root` has the `table`, with these columns."""
-    return table in root.files and set(columns) <= set(columns_of(source, root.join(table)))
-
-
-def guess_columns(header: Sequence[str], choices: Choices) -> Columns | None:
-    """The columns of a table with this `header`; None where those needed cannot be told.
-
-    Of two columns one of which holds the images, the other holds the labels. A chosen column
-    must be there.
-    """
-    image = _column(header, choices.image_column, IMAGE)
-    label = _column(header, choices.label_column, LABEL)
-    group = _column(header, choices.group_column, GROUP)
-    if group is None and choices.group_column is not None:
-        return None
-    if label is None and choices.label_column is None and len(header) == 2 and image is not None:
-        label = next(name for name in header if name != image)
-    if image is None or label is None or image == label:
-        return None
-    return Columns(image, label, group, _column(header, None, SPLIT))
-
-
-def _column(header: Sequence[str], chosen: str | None, names: tuple[str, ...]) -> str | None:
-    if chosen is not None:
-        return chosen if chosen in header else None
-    by_name = {name.strip().lower(): name for name in reversed(header)}
-    return next((by_name[name] for name in names if name in by_name), None)
-
-
-def _no_such_table(source: Source, root: Folder) -> UserError:
-    """The error where no table has what was chosen."""
-    chosen = source.choices.chosen()
-    options = [f"--{name.replace('_', '-')} {chosen[name]!r}" for name in CHOICES if name in chosen]
-    there = [
-        f"{name} has {', '.join(columns_of(source, root.join(name)))}"
-        for name in _names(root, source.choices.table)
-    ]
-    where = source.where(root.path)
-    return UserError(f"{where}: no table for {', '.join(options)}: {'; '.join(there)}")
-
-
-TABLE_OF_IMAGES = Reader("csv-table", LAYOUT, _is_table, _read_anybodys, CHOICES)
+    return Listing.found(layout, root, found, train, test, **(own | more))

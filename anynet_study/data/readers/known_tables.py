@@ -2,15 +2,34 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from anynet_study.data.readers.image_tables import Columns, ImageFinder, has_columns, read_images
+from anynet_study.data.readers.image_finder import ImageFinder
+from anynet_study.data.readers.image_tables import Row, Rows, listing_of
 from anynet_study.data.readers.listing import Example, Listing, Reader
-from anynet_study.data.readers.safe_files import checked_id, read_table, read_texts
+from anynet_study.data.readers.safe_files import checked_id, columns_of, read_table, read_texts
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
+
+
+class Columns(NamedTuple):
+    """The columns of a known table."""
+
+    image: str
+    label: str
+    group: str | None = None
+
+    def names(self) -> tuple[str, ...]:
+        """Those that there are."""
+        return tuple(name for name in self if name is not None)
+
+
+def _has_columns(source: Source, root: Folder, table: str, columns: Sequence[str]) -> bool:
+    """Whether `root` has the `table`, with these columns."""
+    return table in root.files and set(columns) <= set(columns_of(source, root.join(table)))
 
 
 @dataclass(frozen=True)
@@ -39,7 +58,7 @@ class KnownTable:
             return None
         for name in root.files:
             if re.fullmatch(self.table, name, re.IGNORECASE) and (
-                self.beside is not None or has_columns(source, root, name, self.columns.names())
+                self.beside is not None or _has_columns(source, root, name, self.columns.names())
             ):
                 return name
         return None
@@ -52,7 +71,18 @@ class KnownTable:
         classes = self.classes
         if isinstance(classes, str):
             classes = read_texts(source, root.join(classes))
-        return read_images(source, root, self.layout, {table: self.columns}, finder, classes)
+        where = source.where(root.join(table))
+        found = read_table(source, root.join(table), self.columns.names())
+        images = finder.require([row[self.columns.image] for row in found], where)
+        rows: dict[str, Row] = {}
+        for row, image in zip(found, images, strict=True):
+            if image in rows:
+                raise UserError(f"{where}: {image} is listed twice")
+            if not row[self.columns.label]:
+                raise UserError(f"{where}: {image} has no class")
+            group = row[self.columns.group] if self.columns.group else ""
+            rows[image] = Row((row[self.columns.label],), group)
+        return listing_of(source, root, self.layout, Rows(rows, []), classes, table=table)
 
 
 #: HAM10000's has no suffix, .csv or .tab, depending on where it was downloaded. One download holds
@@ -138,6 +168,6 @@ def _hpa_labels(where: str, name: str, target: str) -> list[int]:
 HPA = Reader(
     "hpa",
     HPA_LAYOUT,
-    lambda source, root: has_columns(source, root, HPA_TABLE, HPA_COLUMNS),
+    lambda source, root: _has_columns(source, root, HPA_TABLE, HPA_COLUMNS),
     _read_hpa,
 )

@@ -39,6 +39,13 @@ class Example:
     content: str = ""
 
 
+class Unread(NamedTuple):
+    """An image that should be there and is not, or that is there once too often."""
+
+    image: str
+    reason: str
+
+
 def _name(example: Example) -> str:
     return example.name
 
@@ -64,6 +71,14 @@ class Listing:
     superclasses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: What the user should know about how it was read, one line each.
     notes: tuple[str, ...] = ()
+    #: What counts as unreadable before anything is decoded.
+    broken: tuple[Unread, ...] = ()
+    #: Where classes, splits and groups come from, in words; empty: the layout says it.
+    classes_from: str = ""
+    splits_from: str = ""
+    groups_from: str = ""
+    #: Tables that were seen, by path from the root: what was read of each, or why nothing was.
+    tables: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def found(

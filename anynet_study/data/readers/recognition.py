@@ -7,15 +7,16 @@ from anynet_study.data.readers import (
     cifar,
     coco,
     folders,
-    image_tables,
+    generic,
     imagenet,
     imagenet_shifts,
     known_tables,
     mlc,
 )
+from anynet_study.data.readers.image_tables import find_tables
 from anynet_study.data.readers.listing import Listing, Reader
-from anynet_study.data.source.source import Source
-from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder, is_image
+from anynet_study.data.source.source import OF_ALL_LAYOUTS, Source
+from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder
 from anynet_study.errors import UserError, counted
 
 #: From the most to the least specific: the first that recognises a folder reads it.
@@ -34,12 +35,10 @@ READERS: tuple[Reader, ...] = (
     folders.POWERLINE,
     mlc.MLC_POINTS,
     mlc.MLC_PATCHES,
-    folders.EUROSAT,
+    generic.EUROSAT,
     folders.CONCRETE,
     folders.INSECTS,
-    folders.SPLIT_FOLDERS,
-    image_tables.TABLE_OF_IMAGES,
-    folders.CLASS_FOLDERS,
+    *generic.READERS,
 )
 
 
@@ -51,6 +50,7 @@ def read_source(source: Source) -> tuple[Source, Listing]:
     UserError in one line, saying what was seen and which layouts are known, if none does.
     """
     try:
+        source.prepare()
         return source, _read(source)
     except UserError as error:
         opened = source.with_archives_open()
@@ -72,11 +72,12 @@ def _read(source: Source) -> Listing:
     fitting, root = _recognise(source, readers)
     if not fitting:
         raise _unknown(source, root, readers)
-    chosen = source.choices.chosen().keys() - {"layout"}
+    chosen = source.choices.chosen().keys() - {*OF_ALL_LAYOUTS}
     # A reader that knows all that was chosen: `--label-column` makes a table of it.
     reader = next((reader for reader in fitting if chosen <= set(reader.choices)), fitting[0])
     source.choices.require_known(reader.layout, reader.choices)
     others = [f"--layout {other.key} ({other.layout})" for other in fitting if other != reader]
+    others = others[:0] if reader in (*generic.READERS, generic.EUROSAT) else others
     told = f"read as {reader.layout}; it also looks like {', '.join(others)}"
     try:
         listing = reader.read(source, root)
@@ -98,20 +99,28 @@ def _chosen_readers(layout: str | None) -> tuple[Reader, ...]:
 def _recognise(source: Source, readers: Sequence[Reader]) -> tuple[list[Reader], Folder]:
     """The readers that recognise `source`, and the folder in it that they apply to.
 
-    Folders that hold nothing but one folder are passed through.
+    Folders that hold nothing but one folder are passed through. Known layouts go before anybody's,
+    wherever they are.
     """
-    root = source.tree
-    while True:
-        fitting = [reader for reader in readers if reader.recognises(source, root)]
-        if fitting or len(root.folders) != 1 or root.first_image() is not None:
-            return fitting, root
-        root = next(iter(root.folders.values()))
+    known = [reader for reader in readers if reader not in generic.READERS]
+    anybodys = [reader for reader in readers if reader in generic.READERS]
+    for group, others in ((known, anybodys), (anybodys, [])):
+        root = source.tree
+        while True:
+            fitting = [reader for reader in group if reader.recognises(source, root)]
+            if fitting:
+                return fitting + [r for r in others if r.recognises(source, root)], root
+            if len(root.folders) != 1 or root.first_image() is not None:
+                break
+            root = next(iter(root.folders.values()))
+    return [], root
 
 
 def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> UnknownLayoutError:
-    where = source.where(root.path)
+    where, tables = source.where(root.path), _tables_told(source)
     if len(readers) == 1:
-        return UnknownLayoutError(f"{where}: not of layout {readers[0].layout!r}: {_seen(root)}")
+        told = f"not of layout {readers[0].layout!r}: {_seen(root)}{tables}"
+        return UnknownLayoutError(f"{where}: {told}")
     known = ", ".join(reader.layout for reader in readers)
     packed = [name for name in root.files if name.lower().endswith((".rar", ".7z"))]
     hint = f"; extract {packed[0]} yourself" if packed else ""
@@ -121,8 +130,22 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
     elif not packed and not root.holds_images():
         hint = f"; no file below it is called like an image ({', '.join(IMAGE_SUFFIXES)})"
     return UnknownLayoutError(
-        f"{where}: layout not recognised: {_seen(root)}{hint}; known layouts: {known}"
+        f"{where}: layout not recognised: {_seen(root)}{hint}{tables}; known layouts: {known}"
     )
+
+
+def _tables_told(source: Source) -> str:
+    """What the tables of a source that has images say, and how to say more."""
+    if not source.tree.holds_images():
+        return ""
+    try:
+        found, others = find_tables(source, source.tree)
+    except UserError as error:
+        return f"; {error}"
+    told = {table.file: f"has {', '.join(table.names)} ({table.words()})" for table in found}
+    told |= others
+    how = "; say with --image-column and --label-column which column is what"
+    return "".join(f"; {file} {what}" for file, what in told.items()) + (how if told else "")
 
 
 def _recognised_folders(source: Source, root: Folder, readers: Sequence[Reader]) -> list[str]:
@@ -137,7 +160,7 @@ def _recognised_folders(source: Source, root: Folder, readers: Sequence[Reader])
 def _seen(root: Folder) -> str:
     names = list(root.folders)
     shown = f" ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})" if names else ""
-    images = sum(map(is_image, root.files))
+    images = sum(map(root.is_image, root.files))
     return (
         f"saw {counted(len(names), 'folder')}{shown}, {counted(images, 'image')} and "
         f"{counted(len(root.files) - images, 'other file')}"

@@ -3,11 +3,10 @@
 Nothing is taken at its word: memory is bounded by what a file holds, not by what it claims.
 """
 
-import csv
 import io
 import json
 import pickle
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.source import Source
 from anynet_study.errors import UserError, first_line
+from anynet_study.sheets import SEPARATORS, Csv, parse_csv
 
 #: Most bytes of a table, and of a JSON file: parsed they take several times as much memory.
 TABLE_BYTES, JSON_BYTES = 128 << 20, 64 << 20
@@ -26,42 +26,40 @@ HEADER_BYTES = 64 << 10
 NPY_BYTES = 256 << 20
 
 
-def read_table(source: Source, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """The rows of a comma- or tab-separated file, reduced to `columns`; UserError if damaged."""
+def read_records(source: Source, name: str, separators: Sequence[str] = SEPARATORS) -> Csv:
+    """The cells of a CSV file as texts; UserError if it is none, or too long."""
     where = source.where(name)
     try:
-        text = source.member(name).read(TABLE_BYTES).decode("utf-8-sig")
-        delimiter = _delimiter(text.partition("\n")[0])
-        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        missing = [column for column in columns if column not in (rows.fieldnames or [])]
-        if missing:
-            raise UserError(f"{where}: no column {missing[0]!r}; needed: {', '.join(columns)}")
-        some = islice(rows, MAX_ROWS + 1)
-        table = [{column: row[column] or "" for column in columns} for row in some]
-        if len(table) > MAX_ROWS:
-            raise ValueError(f"more than {MAX_ROWS} rows")
-    except UserError:
-        raise
-    except (csv.Error, ValueError) as error:
+        content = source.member(name).read(TABLE_BYTES)
+    except (ValueError, OSError) as error:
         raise UserError(f"{where}: not a readable table ({error})") from error
-    if not table:
+    table = parse_csv(where, content, separators=separators)
+    if len(table.rows) > MAX_ROWS:
+        raise UserError(f"{where}: not a readable table (more than {MAX_ROWS} rows)")
+    rows = [[cell.strip() for cell in row] for row in table.rows]
+    return Csv(table.names, rows, table.first_row)
+
+
+def read_table(source: Source, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    """The rows of a CSV file, reduced to `columns`; UserError if damaged."""
+    table, where = read_records(source, name), source.where(name)
+    missing = [column for column in columns if column not in table.names]
+    if missing:
+        raise UserError(f"{where}: no column {missing[0]!r}; needed: {', '.join(columns)}")
+    if not table.rows:
         raise UserError(f"{where}: the table has no rows")
-    return table
+    places = [(column, table.names.index(column)) for column in columns]
+    return [{column: row[place] for column, place in places} for row in table.rows]
 
 
 def columns_of(source: Source, name: str) -> list[str]:
-    """The column names of a comma- or tab-separated file; none if it is not one."""
+    """The column names of a CSV file; none if it is not one."""
     member = source.member(name)
     try:
         start = Member(member.file, member.offset, min(HEADER_BYTES, member.length()))
-        line = start.read(HEADER_BYTES).decode("utf-8-sig", errors="replace").partition("\n")[0]
-        return next(csv.reader([line.rstrip("\r")], delimiter=_delimiter(line)), [])
-    except (OSError, csv.Error):
+        return parse_csv(name, start.read(HEADER_BYTES).partition(b"\n")[0]).names
+    except (OSError, UserError):
         return []
-
-
-def _delimiter(line: str) -> str:
-    return "\t" if "\t" in line else ","
 
 
 def checked_id(where: str, identifier: str) -> str:

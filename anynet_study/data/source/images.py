@@ -25,7 +25,7 @@ from anynet_study.errors import first_line
 #: A JPEG of more pixels is decoded at 1/2, 1/4 or 1/8 where that leaves twice what is needed.
 LARGE_PIXELS = 1 << 22
 #: What the decoder may try, whatever the file is called (ImageNet has a PNG named .JPEG).
-FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "TIFF", "PPM")
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
 WHITE = (255, 255, 255, 255)
 
 

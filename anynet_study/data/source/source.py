@@ -1,15 +1,16 @@
 """A downloaded dataset as a tree of files, whether it is a folder, an archive, or has archives."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 
 from anynet_study.data.source.archives import Budget, archive_stem, is_archive, unpack
 from anynet_study.data.source.member import Member
-from anynet_study.data.source.tree import Folder, tree_of_folder, tree_of_names
+from anynet_study.data.source.tree import Folder, is_image, tree_of_folder, tree_of_names
 from anynet_study.errors import UserError
 from anynet_study.progress import progress
 
@@ -33,6 +34,31 @@ class Choices:
     image_column: str | None = None
     label_column: str | None = None
     group_column: str | None = None
+    split_column: str | None = None
+    #: What the words of the column of splits mean, such as 0=train,1=validation,2=test.
+    split_values: str | None = None
+    #: What is between several classes in one cell.
+    label_separator: str | None = None
+    #: Names or paths of files and folders to leave out, separated by commas.
+    ignore: str | None = None
+    #: "yes": classes that differ in case only are one.
+    ignore_case: str | None = None
+
+    def split_words(self) -> dict[str, str]:
+        """The part that each word of a column of splits means; UserError for what is no such map.
+
+        >>> Choices(split_values="0=train,2=test").split_words()
+        {'0': 'train', '2': 'test'}
+        """
+        pairs = [pair.rpartition("=") for pair in (self.split_values or "").split(",") if pair]
+        legal = ("train", "test", "validation", "none")
+        for word, mark, part in pairs:
+            if not mark or part not in legal:
+                told = f"{word}{mark}{part}"
+                raise UserError(
+                    f"--split-values: {told!r} is not WORD=PART; parts are {', '.join(legal)}"
+                )
+        return {word.strip(): part for word, _, part in pairs}
 
     def chosen(self) -> dict[str, str]:
         """What was chosen, by option name, as text."""
@@ -42,18 +68,24 @@ class Choices:
     def require_known(self, layout: str, known: tuple[str, ...]) -> None:
         """UserError for a choice that means nothing to `layout`, which knows `known` only."""
         for name in self.chosen():
-            if name != "layout" and name not in known:
+            if name not in (*OF_ALL_LAYOUTS, *known):
                 option = f"--{name.replace('_', '-')}"
                 legal = ", ".join(f"--{other.replace('_', '-')}" for other in known) or "none"
                 raise UserError(f"{option} means nothing to layout {layout!r}; legal: {legal}")
 
 
+#: Choices that every layout heeds.
+OF_ALL_LAYOUTS = ("layout", "ignore")
 #: Nothing chosen.
 NO_CHOICES = Choices()
 
 
 #: Archives inside archives are opened so deep: ImageNet's, in a zip of its own, need two.
 MOST_NESTED = 3
+
+
+#: First bytes of JPEG, PNG, GIF and WebP; those of other formats are too short to tell.
+_IMAGE = re.compile(rb"\xff\xd8\xff|\x89PNG\r\n|GIF8[79]a|RIFF....WEBP", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -78,6 +110,25 @@ class Source:
     def where(self, name: str) -> str:
         """What to call the file or folder `name` in a message."""
         return f"{self.path}/{name}" if name else str(self.path)
+
+    def prepare(self) -> None:
+        """Leave out of the tree what is to be ignored, and mark images that only content tells.
+
+        UserError for something to be ignored that is not there.
+        """
+        patterns = [part.strip() for part in (self.choices.ignore or "").split(",") if part]
+        unused = set(patterns) - self.tree.leave_out(patterns)
+        if unused and self.depth == 0 and not self.archives():
+            raise UserError(f"--ignore {min(unused)!r}: no such file or folder in {self.path}")
+        for folder in self.tree.walk():
+            others = [n for n in folder.files if not (is_image(n) or is_archive(n))]
+            folder.unnamed = {n for n in others if self._starts_as_image(folder.join(n))}
+
+    def _starts_as_image(self, name: str) -> bool:
+        member = self.member(name)
+        with suppress(OSError):
+            return _IMAGE.match(member._replace(size=min(16, member.length())).read(16)) is not None
+        return False
 
     def archives(self) -> list[str]:
         """Archives in it, by path; without those whose extracted folder is beside them."""

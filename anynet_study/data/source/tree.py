@@ -1,17 +1,30 @@
 """What lies in a downloaded dataset: its folders and files by name, without litter, in order."""
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
-LITTER = ("__MACOSX", "Thumbs.db", "desktop.ini")
+IMAGE_SUFFIXES = (
+    *(".jpg", ".jpeg", ".jfif", ".jpe", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"),
+    *(".ppm", ".pgm", ".pbm", ".pnm"),
+)
+#: Of operating systems, network drives and photo programs, in lower case.
+LITTER = {
+    *("__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "picasa.ini", "icon\r", "@eadir"),
+    *("#recycle", "@recycle", "$recycle.bin", "system volume information", "lost+found"),
+    *("__pycache__", "zbthumbnail.info"),
+}
+#: What programs that download put in the place of an image that is gone.
+PLACEHOLDER = re.compile(r"(image|photo)[ _-]?not[ _-]?found\.\w+", re.IGNORECASE)
 
 
 def is_litter(name: str) -> bool:
     """Whether a file or folder is something of an operating system, or hidden."""
-    return name in LITTER or name.startswith(".")
+    known = name.lower() in LITTER or PLACEHOLDER.fullmatch(name) is not None
+    return known or name.startswith((".", "~$"))
 
 
 def is_image(name: str) -> bool:
@@ -28,6 +41,8 @@ class Folder:
     folders: dict[str, "Folder"] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     litter: int = 0
+    #: Those of `files` that are images by their content alone.
+    unnamed: set[str] = field(default_factory=set)
     #: Of the source itself: what it is called, an archive without its suffix.
     called: str = field(default="", compare=False)
 
@@ -45,6 +60,10 @@ class Folder:
         for folder in self.folders.values():
             yield from folder.walk()
 
+    def is_image(self, name: str) -> bool:
+        """Whether a file of this folder is an image, by its name or else its first bytes."""
+        return is_image(name) or name in self.unnamed
+
     def images(self, root: "Folder | None" = None) -> list[str]:
         """Paths of all images at any depth, sorted: from the source, or from `root` above them."""
         prefix = len(root.join("")) if root is not None else 0
@@ -52,12 +71,12 @@ class Folder:
             folder.join(name)[prefix:]
             for folder in self.walk()
             for name in folder.files
-            if is_image(name)
+            if folder.is_image(name)
         )
 
     def first_image(self) -> str | None:
         """The first image directly in this folder."""
-        return next(filter(is_image, self.files), None)
+        return next(filter(self.is_image, self.files), None)
 
     def holds_images(self) -> bool:
         """Whether there is an image at any depth."""
@@ -66,6 +85,25 @@ class Folder:
     def count(self) -> int:
         """Files at any depth, litter included."""
         return sum(len(folder.files) + folder.litter for folder in self.walk())
+
+    def leave_out(self, patterns: Sequence[str]) -> set[str]:
+        """Count files and folders of these names or paths as litter; the patterns that matched."""
+        used: set[str] = set()
+
+        def matched(name: str, path: str) -> bool:
+            found = {p for p in patterns if fnmatchcase(name, p) or fnmatchcase(path, p)}
+            used.update(found)
+            return bool(found)
+
+        for name, inner in list(self.folders.items()):
+            if matched(name, inner.path):
+                self.litter += self.folders.pop(name).count()
+            else:
+                used |= inner.leave_out(patterns)
+        kept = [name for name in self.files if not matched(name, self.join(name))]
+        self.litter += len(self.files) - len(kept)
+        self.files = kept
+        return used
 
     def sort(self) -> None:
         """Put folders and files in order of name, at all depths."""
@@ -102,6 +140,11 @@ def tree_of_folder(path: Path, called: str = "") -> Folder:
     return root
 
 
+def _leads_nowhere(entry: "os.DirEntry[str]") -> bool:
+    """Whether it is a link to a file that is not there: an image that was not fetched."""
+    return entry.is_symlink() and not os.path.exists(entry.path)
+
+
 def _scan(folder: Folder, path: str, above: frozenset[tuple[int, int]]) -> None:
     status = os.stat(path)
     here = (status.st_dev, status.st_ino)
@@ -114,7 +157,7 @@ def _scan(folder: Folder, path: str, above: frozenset[tuple[int, int]]) -> None:
                     inner = Folder(folder.join(entry.name))
                     folder.folders[entry.name] = inner
                     _scan(inner, entry.path, above | {here})
-            elif is_litter(entry.name) or not entry.is_file():
+            elif is_litter(entry.name) or not (entry.is_file() or _leads_nowhere(entry)):
                 folder.litter += 1
             else:
                 folder.files.append(entry.name)

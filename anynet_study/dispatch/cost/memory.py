@@ -17,8 +17,8 @@ from anynet_study.design_space import (
     parameters,
     training_memory,
 )
-from anynet_study.dispatch.cost.features import EVALUATION_BATCH, Workload, layer_counts
-from anynet_study.training import Recipe
+from anynet_study.dispatch.cost.features import Workload, layer_counts
+from anynet_study.training import Recipe, largest_batch
 
 MIB = 1 << 20
 #: Weights, momentum and the gradients of the last step, which are kept while it is evaluated.
@@ -44,14 +44,18 @@ class DeviceMemory:
     layer_bytes: int
     #: Share of a run's tensors that scratch space and gaps between them take in addition.
     slack: float
-    #: Whether datasets are in the device's memory; on a CPU files are mapped, and shared.
-    resident: bool
+    #: Of each run: the stream on which it is trained keeps room for matrix products.
+    stream_bytes: int
+    #: Whether it is a GPU. Then datasets are in its memory (on a CPU files are mapped, and shared),
+    #: and what the CUDA graphs of a run take stays theirs while further images are evaluated.
+    is_gpu: bool
 
 
 #: Measured with `python -m benchmarks.cost --memory` (resident set, torch 2.13).
-CPU_MEMORY = DeviceMemory(450 * MIB, layer_bytes=MIB // 2, slack=0.25, resident=False)
-#: Estimated: CUDA's context, torch's kernels, cuDNN's and cuBLAS's work spaces.
-GPU_MEMORY = DeviceMemory(900 * MIB, layer_bytes=0, slack=0.25, resident=True)
+CPU_MEMORY = DeviceMemory(450 * MIB, MIB // 2, slack=0.25, stream_bytes=0, is_gpu=False)
+#: Estimated: CUDA's context, torch's kernels, cuDNN's work space; of a stream those of cuBLAS and
+#: cuBLASLt on a GPU of compute capability 9 (32 MiB each).
+GPU_MEMORY = DeviceMemory(900 * MIB, 0, slack=0.25, stream_bytes=64 * MIB, is_gpu=True)
 
 
 def device_memory(device: str) -> DeviceMemory:
@@ -63,10 +67,12 @@ def run_bytes(groups: Sequence[Group], work: Workload, device: DeviceMemory) -> 
     """The most that a run of each network takes by itself, int64 of shape (n,).
 
     Rows are the groups' rows. It is the closed form of a training step (`design_space.memory`), or
-    of evaluation where that takes more, with the batch's images and the device's slack.
+    of evaluation where that takes more, with the batch's images and the device's slack. On a GPU
+    the graphs of both share that much, and evaluation without a graph comes on top.
     """
     batch = -(-work.batch_size // work.parts)
-    evaluated = min(EVALUATION_BATCH, work.test_images)
+    most_tested = largest_batch(work.resolution, "cuda" if device.is_gpu else "cpu")
+    evaluated = min(most_tested, work.test_images)
     images = PIXEL_BYTES * work.resolution**2 * max(work.batch_size, evaluated)
     most = np.empty(sum(len(group.rows) for group in groups), dtype=np.int64)
     for rows, networks in groups:
@@ -76,16 +82,17 @@ def run_bytes(groups: Sequence[Group], work: Workload, device: DeviceMemory) -> 
             needed = networks.training_memory(max(batch, evaluated), *place)
         else:
             training = training_memory(networks, *place, batch)
-            needed = np.maximum(training, _evaluation(networks, work, evaluated))
+            evaluation = _evaluation(networks, work, evaluated)
+            needed = np.maximum(training, evaluation) + (evaluation if device.is_gpu else 0)
         tensors = needed + images
         compiled = device.layer_bytes * layer_counts(networks)
-        most[rows] = np.ceil(tensors * (1 + device.slack) + compiled)
+        most[rows] = np.ceil(tensors * (1 + device.slack) + compiled) + device.stream_bytes
     return most
 
 
 def shared_bytes(pixels: int, device: DeviceMemory) -> int:
     """What runs in one process share: the process, and datasets of `pixels` in all."""
-    return device.process_bytes + (3 * pixels if device.resident else 0)
+    return device.process_bytes + (3 * pixels if device.is_gpu else 0)
 
 
 def _evaluation(networks: Networks, work: Workload, images: int) -> Counts:

@@ -5,10 +5,10 @@ its values. `described` is what is known of models and datasets. Tables, `predic
 stores are `files` of one form, which `build` puts together.
 """
 
+from anynet_study.sheets import read_parquet, read_sheet
 from anynet_study.store.importing.build import Files, ImportReport, import_results, report_of
 from anynet_study.store.importing.columns import ImportOptions, stage_columns
 from anynet_study.store.importing.described import read_sidecar, with_roles
-from anynet_study.store.importing.sheet import read_parquet, read_sheet
 
 __all__ = [
     "Files",

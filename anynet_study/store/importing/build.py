@@ -12,6 +12,7 @@ import pyarrow as pa
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
 from anynet_study.provenance import code_version
+from anynet_study.sheets import first_repeat
 from anynet_study.store.deduplicate import Arranged, arrange, split
 from anynet_study.store.exporting import checked_bundle
 from anynet_study.store.hdf5 import creating
@@ -19,7 +20,6 @@ from anynet_study.store.importing.columns import ImportOptions
 from anynet_study.store.importing.described import Known, dataset_table, merged_models
 from anynet_study.store.importing.files import ImportedFile, stored_file
 from anynet_study.store.importing.predictions import predictions_file
-from anynet_study.store.importing.sheet import first_repeat
 from anynet_study.store.importing.table import table_file
 from anynet_study.store.integrity import refuse_wrong
 from anynet_study.store.opening import open_store

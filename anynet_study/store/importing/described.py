@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from anynet_study.design_space import Architecture
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
-from anynet_study.store.importing.sheet import read_sheet, typed
+from anynet_study.sheets import read_sheet, typed
 
 #: The tuples of an Architecture, by the letter of their columns.
 LETTERS = {

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
+from anynet_study.sheets import Sheet, first_repeat, is_text, read_sheet, typed
 from anynet_study.store.importing.columns import ImportOptions, Quantity, Roles, roles_of
 from anynet_study.store.importing.described import Known, called_by_id
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
-from anynet_study.store.importing.sheet import Sheet, first_repeat, is_text, read_sheet, typed
 from anynet_study.store.run_arrays import RunArrays
 
 #: Words in the names of columns that say what their values are.

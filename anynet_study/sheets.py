@@ -1,15 +1,22 @@
-"""Tables of results in files, CSV, JSON or Parquet: every one becomes columns of cells."""
+"""Tables in files, CSV, JSON or Parquet: the one reader of them, of results and of images alike.
+
+Cells are kept as they are written; what a cell means (a number, a name, nothing) is asked for.
+"""
 
 import csv
+import gzip
+import io
 import json
 import re
-from collections.abc import Mapping
+import unicodedata
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,10 +27,20 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError, first_line
 
 JSON_LINES = (".jsonl", ".ndjson")
-ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
-#: What a missing cell may say, in lower case.
-MISSING = ("", "na", "n/a", "nan", "null", "none")
+CSV_ENDINGS = (".csv", ".tsv", ".txt")
+ENDINGS = (*CSV_ENDINGS, ".parquet", ".json", *JSON_LINES)
+#: Bytes of a compressed table, unpacked.
+MOST_BYTES = 1 << 30
+#: What a cell without a number may say, in lower case. As a name these are names.
+MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "–", "—")
 SEPARATORS = (",", ";", "\t")
+#: The first line by which spreadsheets tell the separator.
+SEPARATOR_LINE = re.compile(r"\s*sep=(.)\s*")
+#: A number as people write it: with a decimal comma, a sign of percent, and a spread.
+WRITTEN = re.compile(
+    r"(?P<value>[-+]?[0-9]+(?:[.,][0-9]+)?)\s*%?(?:\s*(?:±|\+/?-|\\pm)\s*"
+    r"(?P<spread>[0-9]+(?:[.,][0-9]+)?)\s*%?)?"
+)
 #: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.
 MOST_CELLS = 50_000_000
 #: Records that are looked at to find the separator.
@@ -71,7 +88,7 @@ class Sheet:
 
         `missing` stands for an empty cell; without it, raises UserError where a cell is empty.
         """
-        cells = [missing if cell is None else cell for cell in self.columns[name]]
+        cells = [missing if cell in (None, "") else cell for cell in self.columns[name]]
         if None in cells:
             row = self.first_row + cells.index(None)
             raise UserError(f"{self.path}: row {row} has nothing in column {name or '1'}")
@@ -79,19 +96,51 @@ class Sheet:
         return pd.Categorical(texts, list(dict.fromkeys(texts)))
 
 
+def normal_form(name: str) -> str:
+    """A name of a column, a file or a split as it is compared: without case and marks.
+
+    >>> normal_form("Patient ID"), normal_form("patientId"), normal_form("test-set")
+    ('patient_id', 'patient_id', 'test_set')
+    """
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unicodedata.normalize("NFC", name))
+    return re.sub(r"[\W_]+", "_", apart.casefold()).strip("_")
+
+
+def is_missing(cell: Cell) -> bool:
+    """Whether a cell that is no name says nothing."""
+    return cell is None or (isinstance(cell, str) and cell.lower() in MISSING)
+
+
 def number(cell: Cell) -> float:
     """A cell as a number: NaN where it is missing, an infinite one where it is none."""
-    if cell is None:
-        return float("nan")
+    return written(cell)[0]
+
+
+def written(cell: Cell) -> tuple[float, float]:
+    """The number in a cell and its spread: of 85.5 ± 0.2% 85.5 and 0.2; 93,4 is 93.4.
+
+    NaN where there is none; infinite where the cell is no number. A comma before exactly three
+    digits is no decimal comma: it may part thousands.
+    """
+    if not isinstance(cell, str) or is_missing(cell):
+        return (float("nan") if is_missing(cell) else _float(cell)), float("nan")
+    match = WRITTEN.fullmatch(cell)
+    if match is None or re.search(r",\d{3}(?!\d)", cell):
+        return (float("inf") if "_" in cell else _float(cell)), float("nan")
+    value, spread = (text and float(text.replace(",", ".")) for text in match.group(1, 2))
+    return float(value), float("nan") if spread is None else float(spread)
+
+
+def _float(cell: Cell) -> float:
     try:
-        return float("inf") if isinstance(cell, str) and "_" in cell else float(cell)
+        return float(cell or 0)
     except (ValueError, OverflowError):
         return float("inf")
 
 
 def is_text(cells: list[Cell]) -> bool:
     """Whether a column has cells and none is a number."""
-    there = [cell for cell in cells if cell is not None]
+    there = [cell for cell in cells if not is_missing(cell)]
     return bool(there) and all(np.isinf(number(cell)) for cell in there)
 
 
@@ -100,8 +149,9 @@ def typed(values: list[Cell]) -> pa.Array:
 
     Long whole numbers of which some are missing are text: a store has missing numbers as floats.
     """
+    values = [None if is_missing(value) else value for value in values]
     texts = pa.array([None if value is None else str(value) for value in values], pa.string())
-    numbers = np.array([number(value) for value in values], np.float64)
+    numbers = np.array([_float(v) if v is not None else np.nan for v in values], np.float64)
     if np.isinf(numbers).any():
         return texts
     known = numbers[~np.isnan(numbers)]
@@ -126,20 +176,29 @@ def first_repeat(rows: pd.DataFrame) -> tuple[int, int] | None:
 def read_sheet(path: Path, separator: str = "", encoding: str = "") -> Sheet:
     """Read a table of results. Raises UserError for what is none, and for unclear columns.
 
-    `separator` and `encoding` are those of a CSV file; "" finds them out.
+    A CSV or JSON file may be compressed by gzip. `separator` and `encoding` are those of a CSV
+    file; "" finds them out.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file")
-    ending, first_row = path.suffix.lower(), 1
-    if ending == ".parquet":
+    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    ending, first_row = plain.suffix.lower(), 1
+    if ending == ".parquet" and plain == path:
         names, columns = _read_parquet(path)
     elif ending == ".json" or ending in JSON_LINES:
         names, columns = _read_json(path)
-    elif ending in ENDINGS:
-        names, columns = _read_csv(path, separator or "\t" * (ending == ".tsv"), encoding)
-        first_row = 2
+    elif ending in CSV_ENDINGS:
+        separator = separator or "\t" * (ending == ".tsv")
+        table = parse_csv(str(path), _content(path), separator, encoding)
+        names, columns, first_row = table.names, table.columns(), table.first_row
     else:
-        raise UserError(f"{path}: ending {ending or '(none)'}; legal: {', '.join(ENDINGS)}")
+        legal = f"{', '.join(ENDINGS)}, and .gz of those that are text"
+        raise UserError(f"{path}: ending {path.suffix.lower() or '(none)'}; legal: {legal}")
+    return sheet_of(path, names, columns, first_row)
+
+
+def sheet_of(path: Path, names: Sequence[str], columns: Iterable[Any], first_row: int = 1) -> Sheet:
+    """A table of these columns. Raises UserError where their names are unclear."""
     for place, name in enumerate(names, 1):
         if name in names[: place - 1]:
             raise UserError(f"{path}: column {name!r} is there twice")
@@ -157,64 +216,100 @@ def _cell(value: Any) -> Cell:
     if isinstance(value, float | Decimal):
         return None if value != value else float(value)
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    text = text.encode("utf-8", "backslashreplace").decode().strip()
-    return None if text.lower() in MISSING else text
+    return text.encode("utf-8", "backslashreplace").decode().strip() or None
 
 
 #: The names of the columns, and the columns.
 Columns = tuple[list[str], list[Any]]
 
 
-def _read_csv(path: Path, separator: str, encoding: str) -> Columns:
-    """In the dialects that spreadsheets and scripts write.
+@dataclass(frozen=True)
+class Csv:
+    """The records of a CSV file, every one as long as its header."""
 
-    Where the separator is not the comma, a comma in a number is a decimal comma.
+    names: list[str]
+    rows: list[list[str]]
+    #: The line of the first record, if no record has several.
+    first_row: int
+
+    def columns(self) -> list[list[str]]:
+        """The cells by column."""
+        return list(map(list, zip(*self.rows, strict=True))) or [[] for _ in self.names]
+
+
+def _content(path: Path) -> bytes:
+    if path.suffix.lower() != ".gz":
+        return path.read_bytes()
+    try:
+        with gzip.open(path) as file:
+            content = file.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: not a whole gzip file ({first_line(error)})") from None
+    if len(content) > MOST_BYTES:
+        raise UserError(f"{path}: more than {MOST_BYTES:,} bytes when unpacked")
+    return content
+
+
+def parse_csv(
+    where: str,
+    content: bytes,
+    separator: str = "",
+    encoding: str = "",
+    separators: Sequence[str] = SEPARATORS,
+) -> Csv:
+    """A CSV table in the dialects that spreadsheets and scripts write; rows of nothing are skipped.
+
+    Where the separator is not the comma, a comma in a number is a decimal comma. Raises UserError,
+    beginning with `where`, for what is no table: of one column, or with rows of unequal length.
     """
-    with path.open("rb") as start:
-        wide = start.read(2) in (b"\xff\xfe", b"\xfe\xff")
+    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
     encoding = encoding or ("utf-16" if wide else "utf-8-sig")
     try:
-        with path.open(newline="", encoding=encoding) as file:
-            separator = _NAMED.get(separator, separator) or _separator(file)
-            rows = list(_rows(file, separator, strict=True))
+        text = content.decode(encoding)
     except UnicodeError:
         raise UserError(
-            f"{path}: not text in {encoding.removesuffix('-sig')}; import it with its "
+            f"{where}: not text in {encoding.removesuffix('-sig')}; import it with its "
             "encoding, such as --encoding latin-1"
         ) from None
     except LookupError:
         raise UserError(f"--encoding: no {encoding!r}; such as utf-8, latin-1, cp1252") from None
+    told = SEPARATOR_LINE.fullmatch(text.partition("\n")[0])
+    if told is not None:
+        text = text.partition("\n")[2]
+    separator = _NAMED.get(separator, separator) or (told[1] if told else "")
+    try:
+        separator = separator or _separator(text, separators)
+        rows = list(_rows(text, separator, strict=True))
     except (csv.Error, TypeError) as error:
-        raise UserError(f"{path}: not a readable CSV table ({error})") from None
+        raise UserError(f"{where}: not a readable CSV table ({error})") from None
     names = [name.strip() for name in rows[0]] if rows else []
     if len(names) < 2:
         raise UserError(
-            f"{path}: {len(names)} columns; needed: a header row, and at least two columns "
+            f"{where}: {len(names)} columns; needed: a header row, and at least two columns "
             "separated by , ; or tab (another one: import it with --separator)"
         )
-    for line, row in enumerate(rows[1:], 2):
+    first = 3 if told else 2
+    for line, row in enumerate(rows[1:], first):
         if len(row) != len(names):
-            raise UserError(f"{path}: row {line}: {len(row)} cells, the header has {len(names)}")
-    columns = list(map(list, zip(*rows[1:], strict=True))) or [[] for _ in names]
+            raise UserError(f"{where}: row {line}: {len(row)} cells, the header has {len(names)}")
     if separator != ",":
         decimal = re.compile(r"^\s*(-?\d+),(\d+)\s*$")
-        columns = [[decimal.sub(r"\1.\2", cell) for cell in column] for column in columns]
-    return names, columns
+        rows = [[decimal.sub(r"\1.\2", cell) for cell in row] for row in rows]
+    return Csv(names, rows[1:], first)
 
 
-def _rows(file: TextIO, separator: str, strict: bool) -> Any:
-    """The records that are not blank."""
-    file.seek(0)
-    return filter(None, csv.reader(file, delimiter=separator, strict=strict))
+def _rows(text: str, separator: str, strict: bool) -> Any:
+    """The records that have anything in them."""
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=strict)
+    return (row for row in rows if any(map(str.strip, row)))
 
 
-def _separator(file: TextIO) -> str:
+def _separator(text: str, separators: Sequence[str]) -> str:
     """The separator that splits the first records into most columns, all into as many."""
     columns: dict[tuple[bool, int], str] = {}
-    for separator in SEPARATORS:
-        widths = [len(row) for row in islice(_rows(file, separator, strict=False), LOOKED_AT)] or [
-            0
-        ]
+    for separator in separators:
+        some = islice(_rows(text, separator, strict=False), LOOKED_AT)
+        widths = [len(row) for row in some] or [0]
         columns.setdefault((len(set(widths)) == 1 and widths[0] > 1, widths[0]), separator)
     return columns[max(columns)]
 
@@ -226,8 +321,8 @@ def load_json(path: Path) -> Any:
     """
     line = 0
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        if path.suffix.lower() not in JSON_LINES:
+        text = _content(path).decode("utf-8-sig")
+        if not path.name.lower().removesuffix(".gz").endswith(JSON_LINES):
             return json.loads(text, object_pairs_hook=_once)
         records = []
         for line, record in enumerate(text.splitlines(), 1):  # noqa: B007 - a message names it

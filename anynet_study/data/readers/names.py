@@ -1,0 +1,106 @@
+"""The names by which parts of a dataset and columns of its tables are known, in normal form.
+
+One list for folders, tables and columns; `docs/data.md` shows it. Whatever is known by a name can
+be declared by an option instead.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
+
+from anynet_study.sheets import normal_form
+
+#: Columns of images and of classes, the surest first.
+IMAGE = (
+    *("image_path", "img_path", "file_path", "filepath", "path", "file_name", "filename", "file"),
+    *("image_id", "image_name", "image", "img", "id_code", "id", "name"),
+)
+LABEL = (
+    *("label", "class", "class_name", "category", "target", "diagnosis", "dx", "species"),
+    *("labels", "classes", "y", "class_id", "label_name", "category_name"),
+)
+GROUP = (
+    *("group", "group_id", "patient_id", "patient", "lesion_id", "lesion", "subject_id", "subject"),
+    *("case_id", "case", "slide_id", "slide", "seq_id", "seq", "sequence_id", "individual_id"),
+    *("participant_id", "person_id", "video_id", "pid"),
+)
+SPLIT = ("split", "subset", "set", "partition", "fold_name", "split_name", "data_split")
+INDEX = ("", "index", "unnamed_0")
+#: Parts of names of columns that tell an id.
+ID_WORDS = {"id", "ids", "no", "nr", "num", "number", "code", "uid", "key"}
+PARTS = {
+    **dict.fromkeys(("train", "training", "trn"), "train"),
+    **dict.fromkeys(("test", "testing", "tst"), "test"),
+    **dict.fromkeys(("val", "valid", "validation", "dev"), "validation"),
+}
+#: What may follow the name of a part: training_set, test_images.
+FOLLOWS = ("", "set", "data", "split", "images", "image", "imgs")
+#: Words of names of folders that say nothing of a class.
+OF_NO_CLASS = {
+    *PARTS,
+    *("image", "images", "img", "imgs", "jpg", "jpeg", "jpegs", "png", "photo", "photos"),
+    *("picture", "pictures", "pics", "frames", "input", "inputs", "output", "data", "dataset"),
+    *("part", "parts", "batch", "batches", "shard", "shards", "chunk", "chunks", "archive"),
+    *("folder", "fold", "set", "subset", "split", "extracted", "raw", "ilsvrc2012"),
+    *("mask", "masks", "annotation", "annotations", "label", "labels", "gt", "groundtruth"),
+    *("segmentation", "segmentations", "thumb", "thumbs", "thumbnail", "thumbnails"),
+}
+#: Folders of pictures of pictures.
+BESIDE_IMAGES = {
+    *("mask", "masks", "annotation", "annotations", "label", "labels", "gt", "groundtruth"),
+    *("ground_truth", "segmentation", "segmentations", "thumb", "thumbs", "thumbnail"),
+    *("thumbnails", "preview", "previews"),
+}
+
+
+def part_of(name: str) -> str | None:
+    """The part of a dataset that a whole name says: train, test or validation."""
+    words = normal_form(name)
+    for part in (*PARTS, "seg_train", "seg_test"):
+        if words in (f"{part}_{end}".rstrip("_") for end in FOLLOWS) or words in (
+            f"{part}{end}" for end in FOLLOWS
+        ):
+            return PARTS[part.removeprefix("seg_")]
+    return None
+
+
+def part_in(path: str) -> str | None:
+    """The one part that the words of a table's name, or else its folders', say."""
+    for name in (PurePosixPath(path).stem, *reversed(PurePosixPath(path).parts[:-1])):
+        found = {PARTS[word] for word in _words(name) if word in PARTS}
+        if len(found) == 1:
+            return found.pop()
+    return None
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[^\W\d_]+|\d+", normal_form(name))
+
+
+def no_classes(names: Collection[str]) -> list[str]:
+    """Those of names of folders that say part of a dataset, not a class.
+
+    A name of such words and numbers alone (images_001, train-000000), and all where they have such
+    words and are otherwise the same (X_Training_Input, X_Test_Input) or all name a split.
+    """
+    words = {name: _words(name) for name in names}
+    rests = {
+        name: tuple(word for word in found if word not in OF_NO_CLASS and not word.isdigit())
+        for name, found in words.items()
+    }
+    marked = [name for name in names if OF_NO_CLASS & set(words[name])]
+    pure = [name for name in marked if not rests[name]]
+    splits = [name for name in names if set(words[name]) & set(PARTS)]
+    alike = len(marked) == len(names) >= 2 and len(set(rests.values())) == 1
+    return list(names) if alike or len(splits) == len(names) >= 2 else pure
+
+
+def column(header: Sequence[str], chosen: str | None, names: Sequence[str]) -> str | None:
+    """The column that is chosen, "none" for none, or else the first of `names` that there is."""
+    if chosen is not None:
+        return chosen if chosen in header else None
+    by_name = {normal_form(name): name for name in reversed(header)}
+    # PatientID and Patient ID, patientId: the same letters.
+    by_letters = {form.replace("_", ""): name for form, name in by_name.items()}
+    found = (by_name.get(name) or by_letters.get(name.replace("_", "")) for name in names)
+    return next((name for name in found if name is not None), None)

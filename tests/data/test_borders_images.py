@@ -1,0 +1,319 @@
+"""Images as people publish them: each kind of layout is understood, or refused with the option."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from miniatures import save
+from reading import class_of, counts, read, refused
+
+RANDOM = np.random.default_rng(0)
+
+
+def images(folder: Path, names: Iterable[str]) -> list[str]:
+    """Small images at these paths."""
+    found = list(names)
+    for number, name in enumerate(found):
+        save(folder / name, RANDOM, number % 2)
+    return found
+
+
+def flat(folder: Path, count: int = 9, inside: str = "images") -> list[str]:
+    """Images called im000, im001, ... in one folder; their names without suffix."""
+    images(folder, (f"{inside}/im{number:03d}.png" for number in range(count)))
+    return [f"im{number:03d}" for number in range(count)]
+
+
+def write(path: Path, lines: Iterable[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_parts_of_a_download_beside_a_one_hot_table(tmp_path):
+    """ISIC: two folders of images, which are no classes, and a column for each class."""
+    train = [f"ISIC_{number:07d}" for number in range(12)]
+    images(tmp_path, (f"ISIC_2019_Training_Input/{name}.jpg" for name in train))
+    images(tmp_path, (f"ISIC_2019_Test_Input/ISIC_{n:07d}.jpg" for n in range(50, 56)))
+    refused(r"part of a dataset, not a class", tmp_path)
+    rows = (
+        ",".join([name, *("01"[k == n % 3] + ".0" for k in range(3))])
+        for n, name in enumerate(train)
+    )
+    write(tmp_path / "ISIC_2019_Training_GroundTruth.csv", ["image,MEL,NV,BCC", *rows])
+    listing = read(tmp_path)
+    assert counts(listing, listing.train) == {"MEL": 4, "NV": 4, "BCC": 4}
+    assert any("6 images in no table" in note for note in listing.notes)
+
+
+@pytest.mark.parametrize(
+    "folders",
+    [
+        ("train-000000", "train-000001"),
+        ("images_001", "images_002"),
+        ("X_Training_Input", "X_Test_Input"),
+        ("images", "masks"),
+        ("trainA", "trainB", "testA", "testB"),
+    ],
+)
+def test_folders_of_parts_are_no_classes(tmp_path, folders):
+    images(tmp_path, (f"{folder}/{number}.png" for folder in folders for number in range(3)))
+    refused("part of a dataset, not a class.*--layout class-folders", tmp_path)
+    assert len(read(tmp_path, layout="class-folders").classes) == len(folders)
+
+
+@pytest.mark.parametrize(
+    "folders",
+    [
+        ("0", "1"),
+        ("c0", "c1"),
+        ("001.crow", "002.tern"),
+        ("n01440764", "n01443537"),
+        ("with-mask", "without-mask"),
+        ("class_1", "class_2"),
+    ],
+)
+def test_folders_with_numbers_may_be_classes(tmp_path, folders):
+    images(tmp_path, (f"{folder}/{number}.png" for folder in folders for number in range(3)))
+    assert read(tmp_path).classes == folders
+
+
+def test_a_table_that_says_something_else_does_not_override_folders(tmp_path):
+    names = images(tmp_path, (f"{kind}/{n:03d}.png" for kind in ("cat", "dog") for n in range(6)))
+    rows = [f"{name},{('CC0', 'CC-BY')[n % 2]}" for n, name in enumerate(names)]
+    write(tmp_path / "licenses.csv", ["filename,license", *rows])
+    listing = read(tmp_path)
+    assert counts(listing, listing.train) == {"cat": 6, "dog": 6}
+    assert any("licenses.csv is not read" in note for note in listing.notes)
+
+
+def test_thumbnails_of_a_network_drive_are_litter(tmp_path):
+    images(tmp_path, (f"{kind}/{n:03d}.png" for kind in "ab" for n in range(5)))
+    images(
+        tmp_path, (f"{k}/@eaDir/{n:03d}.png/SYNOPHOTO_THUMB_M.jpg" for k in "ab" for n in range(5))
+    )
+    assert counts(read(tmp_path), read(tmp_path).train) == {"a": 5, "b": 5}
+
+
+@pytest.mark.parametrize("inside", ["thumbs", "masks", "small"])
+def test_images_of_images_are_asked_about(tmp_path, inside):
+    images(tmp_path, (f"{kind}/{n:03d}.png" for kind in "ab" for n in range(5)))
+    images(tmp_path, (f"{kind}/{inside}/{n:03d}.png" for kind in "ab" for n in range(5)))
+    refused(f"masks or thumbnails.*--ignore {inside}", tmp_path)
+    assert counts(read(tmp_path, ignore=inside), read(tmp_path, ignore=inside).train) == {
+        "a": 5,
+        "b": 5,
+    }
+    assert len(read(tmp_path, layout="class-folders").train) == 20
+
+
+def test_a_copy_of_the_dataset_inside_itself(tmp_path):
+    images(
+        tmp_path,
+        (f"{kind}/{n}.png" for kind in ("cat", "dog", "pets/cat", "pets/dog") for n in range(3)),
+    )
+    refused("holds folders called as other classes.*--ignore pets", tmp_path)
+    assert read(tmp_path, ignore="pets").classes == ("cat", "dog")
+    refused("--ignore 'dogs': no such", tmp_path, ignore="dogs")
+
+
+def test_official_splits_in_tables_beside_class_folders(tmp_path):
+    kinds = ("Forest", "River", "Lake")
+    names = images(tmp_path, (f"{kind}/{n:03d}.jpg" for kind in kinds for n in range(5)))
+    for part, numbers in {"train": (0, 1, 2), "validation": (3,), "test": (4,)}.items():
+        rows = [name for name in names if int(name[-5]) in numbers]
+        lines = (f"{n},{name},{kinds.index(name[:-8])},{name[:-8]}" for n, name in enumerate(rows))
+        write(tmp_path / f"{part}.csv", [",Filename,Label,ClassName", *lines])
+    listing = read(tmp_path)
+    assert listing.classes == ("Forest", "Lake", "River")
+    assert [example.name for example in listing.test] == [
+        "Forest/004.jpg",
+        "Lake/004.jpg",
+        "River/004.jpg",
+    ]
+    assert len(listing.train) == 9
+
+
+@pytest.mark.parametrize(
+    "column", ["patient_id", "Patient ID", "PatientID", "patientId", "case_id", "Slide", "seq-id"]
+)
+def test_groups_under_any_spelling(tmp_path, column):
+    names = flat(tmp_path, 20)
+    rows = [f"{name}.png,{'ab'[n // 4 % 2]},P{n // 4}" for n, name in enumerate(names)]
+    write(tmp_path / "labels.csv", [f"Image,Label,{column}", *rows])
+    listing = read(tmp_path, image_column="Image", label_column="Label")
+    assert [example.group for example in listing.train] == [f"P{n // 4}" for n in range(20)]
+    listing = read(tmp_path, label_column="Label", group_column="none")
+    assert {example.group for example in listing.train} == {""}
+
+
+def test_columns_that_look_like_groups_are_named(tmp_path):
+    names = flat(tmp_path, 20)
+    rows = [f"{name}.png,{'ab'[n // 4 % 2]},{n // 4}" for n, name in enumerate(names)]
+    write(tmp_path / "labels.csv", ["image,label,volunteer_no", *rows])
+    assert any("volunteer_no repeats: is it a group?" in note for note in read(tmp_path).notes)
+
+
+def test_images_by_their_content(tmp_path):
+    images(tmp_path, (f"a/{n}.png" for n in range(3)))
+    for number in range(3):
+        save(tmp_path / f"b/{number}.jpg", RANDOM, 1)
+        (tmp_path / f"b/{number}.jpg").rename(tmp_path / f"b/{number}.{('jfif', 'x', '')[number]}")
+    (tmp_path / "b/notes.txt").write_text("not an image")
+    assert counts(read(tmp_path), read(tmp_path).train) == {"a": 3, "b": 3}
+
+
+def test_links_that_lead_nowhere_are_images_that_cannot_be_read(tmp_path):
+    images(tmp_path, (f"{kind}/{n:03d}.png" for kind in "ab" for n in range(3)))
+    for number in range(3, 10):
+        (tmp_path / f"b/{number:03d}.png").symlink_to(f"../.git/annex/gone-{number}.png")
+    assert counts(read(tmp_path), read(tmp_path).train) == {"a": 3, "b": 10}
+
+
+def test_a_class_called_train_among_split_folders(tmp_path):
+    kinds = ("bus", "tractor", "train")
+    images(tmp_path, (f"train/{kind}/{n}.png" for kind in kinds for n in range(4)))
+    images(tmp_path, (f"test/{kind}/{n}.png" for kind in kinds for n in range(2)))
+    listing = read(tmp_path)
+    assert (listing.classes, len(listing.train), len(listing.test)) == (kinds, 12, 6)
+
+
+def test_a_class_called_train_is_asked_about(tmp_path):
+    images(tmp_path, (f"{kind}/{n}.png" for kind in ("bus", "tractor", "train") for n in range(4)))
+    refused("train: its name says part of a dataset.*--layout class-folders", tmp_path)
+    assert read(tmp_path, layout="class-folders").classes == ("bus", "tractor", "train")
+
+
+@pytest.mark.parametrize(
+    ("train", "test"),
+    [("training_set", "test_set"), ("Train Images", "Test Images"), ("TRAIN", "Validation-Set")],
+)
+def test_split_folders_under_any_spelling(tmp_path, train, test):
+    images(
+        tmp_path,
+        (f"{part}/{kind}/{n}.png" for part in (train, test) for kind in "ab" for n in range(3)),
+    )
+    listing = read(tmp_path)
+    assert (listing.classes, len(listing.train), len(listing.test)) == (("a", "b"), 6, 6)
+
+
+def test_tables_inside_the_folder_of_each_split(tmp_path):
+    for part in ("train", "test"):
+        names = flat(tmp_path, 6, part)
+        rows = [f"{name}.png,{'ab'[n % 2]}" for n, name in enumerate(names)]
+        write(tmp_path / part / "labels.csv", ["file,label", *rows])
+    listing = read(tmp_path)
+    assert (counts(listing, listing.train), counts(listing, listing.test)) == (
+        {"a": 3, "b": 3},
+        {"a": 3, "b": 3},
+    )
+
+
+def test_words_of_splits_are_declared(tmp_path):
+    names = flat(tmp_path, 18)
+    rows = [f"{name}.png,{(1, -1)[n % 2]},{n // 6}" for n, name in enumerate(names)]
+    write(tmp_path / "attr.csv", ["image_id,Smiling,partition", *rows])
+    refused(r"says '0'.*--split-values 0=\.\.\.,1=\.\.\.,2=", tmp_path, label_column="Smiling")
+    words = "0=train,1=validation,2=test"
+    listing = read(tmp_path, label_column="Smiling", split_values=words)
+    assert (listing.classes, len(listing.train), len(listing.test)) == (("-1", "1"), 6, 6)
+    assert read(tmp_path, label_column="Smiling", split_column="none").test is None
+    refused("--split-values: '0=a' is not WORD=PART", tmp_path, split_values="0=a")
+
+
+def test_further_parts_of_wilds_are_declared(tmp_path):
+    names = flat(tmp_path, 20)
+    parts = ("train", "train", "val", "test", "id_val")
+    rows = [f"{n},{name}.png,{n // 10},{parts[n % 5]}" for n, name in enumerate(names)]
+    write(tmp_path / "metadata.csv", [",filename,y,split", *rows])
+    refused("says 'id_val'.*--split-values", tmp_path)
+    listing = read(tmp_path, split_values="id_val=none")
+    assert (len(listing.train), len(listing.test)) == (8, 4)
+
+
+@pytest.mark.parametrize(
+    ("file", "header", "row", "classes"),
+    [
+        ("labels.csv", "filename;label", "{name}.png;{label}", ("a", "b")),
+        ("train.txt", None, "images/{name}.png {label}", ("a", "b")),
+        ("GroundTruth.csv", "image,MEL,NV", "{name},{first}.0,{second}.0", ("MEL", "NV")),
+        ("labels.csv", ",image,breed", "{n},{name}.png,{label}", ("a", "b")),
+        ("labels.csv", "sep=;\nfile;label", "{name}.png;{label}", ("a", "b")),
+        ("labels.csv", "id,label", "{n},{label}", ("a", "b")),
+    ],
+)
+def test_tables_in_every_dialect(tmp_path, file, header, row, classes):
+    names = flat(tmp_path, 9)
+    if "{n}," in row and header == "id,label":
+        for n in range(9):
+            (tmp_path / f"images/im{n:03d}.png").rename(tmp_path / f"images/{n:05d}.png")
+    rows = [
+        row.format(n=n, name=name, label="ab"[n % 2], first=(n + 1) % 2, second=n % 2)
+        for n, name in enumerate(names)
+    ]
+    write(tmp_path / file, [*([] if header is None else [header]), *rows])
+    listing = read(tmp_path)
+    assert listing.classes == classes
+    assert [example.label for example in listing.train] == [n % 2 for n in range(9)]
+
+
+def test_a_table_that_is_not_understood_is_named(tmp_path):
+    names = flat(tmp_path)
+    rows = [f"{name}.png,{n},{n % 3}" for n, name in enumerate(names)]
+    write(tmp_path / "data.csv", ["file,weight,colour", *rows])
+    refused(r"data.csv.*images in column 'file'.*--label-column", tmp_path)
+    assert len(read(tmp_path, label_column="colour").classes) == 3
+
+
+def test_two_columns_of_classes_that_do_not_agree(tmp_path):
+    names = flat(tmp_path, 8)
+    rows = [f"{name}.png,{n % 4},{n % 2}" for n, name in enumerate(names)]
+    write(tmp_path / "x.csv", ["file,label,category", *rows])
+    refused("'label' or 'category', which do not agree.*--label-column", tmp_path)
+    assert len(read(tmp_path, label_column="category").classes) == 2
+
+
+def test_several_classes_in_a_cell_are_declared(tmp_path):
+    names = flat(tmp_path, 6)
+    cells = ("a", "b", "a|b", "c", "b|c", "a")
+    write(
+        tmp_path / "x.csv",
+        ["file,label", *(f"{n}.png,{c}" for n, c in zip(names, cells, strict=True))],
+    )
+    refused(r"says 'a\|b': several classes\? .*--label-separator", tmp_path)
+    listing = read(tmp_path, label_separator="|")
+    assert (listing.classes, listing.multi_label) == (("a", "b", "c"), True)
+    found = {e.name[-5]: sorted(listing.class_names(e)) for e in listing.train}
+    assert found == {str(n): cell.split("|") for n, cell in enumerate(cells)}
+
+
+def test_classes_that_differ_in_case_or_blanks(tmp_path):
+    names = flat(tmp_path, 6)
+    cells = ("cat", " cat", "Cat", "dog", "dog ", "dog")
+    write(
+        tmp_path / "x.csv",
+        ["file,label", *(f"{n}.png,{c}" for n, c in zip(names, cells, strict=True))],
+    )
+    refused("classes 'Cat' and 'cat' differ in case.*--ignore-case", tmp_path)
+    listing = read(tmp_path, ignore_case="yes")
+    assert sorted(counts(listing, listing.train).values()) == [3, 3]
+
+
+def test_rows_that_repeat_or_lead_nowhere_are_listed(tmp_path):
+    names = flat(tmp_path, 8)
+    rows = [f"{name}.png,{'ab'[n % 2]}" for n, name in enumerate(names)]
+    write(tmp_path / "x.csv", ["file,label", *rows, rows[0], "gone.png,a"])
+    listing = read(tmp_path)
+    assert len(listing.train) == 8
+    assert {(b.image, b.reason.split()[-1]) for b in listing.broken} == {
+        ("images/im000.png", "twice"),
+        ("gone.png", "there"),
+    }
+
+
+def test_accents_are_one_however_they_are_written(tmp_path):
+    images(tmp_path, (f"{kind}/{n}.png" for kind in ("Cafe\u0301", "Bar") for n in range(3)))
+    assert read(tmp_path).classes == ("Bar", "Caf\u00e9")
+    rows = (f"Caf\u00e9/{n}.png,x" for n in range(3))
+    write(tmp_path / "x.csv", ["file,label", *rows])
+    assert set(class_of(read(tmp_path), read(tmp_path).train).values()) == {"Bar", "Caf\u00e9"}

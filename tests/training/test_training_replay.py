@@ -1,0 +1,245 @@
+"""Runs whose steps, tests and norm passes are recorded and replayed equal those step by step."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from replay import Replay
+from torch import Tensor
+from training_runs import CPU, NETWORK, same, spec
+
+from anynet_study.data import DatasetView
+from anynet_study.design_space import Architecture
+from anynet_study.models import Backend
+from anynet_study.training import RunSpec, fast, graphs, options
+from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
+from anynet_study.training.engine import Outcome, steps
+from anynet_study.training.fast import FastTrainer
+from anynet_study.training.feeds import DeviceImages
+from anynet_study.training.options import Options
+from anynet_study.training.passes import PassSums
+from anynet_study.training.together import Turns, finish, train_together
+
+#: As a GPU's: no rows, middle taps.
+FLOAT32 = Options(Backend("rewritten", "sm_90", 1, "cuda"), channels_last=False, bfloat16=False)
+BFLOAT16 = replace(FLOAT32, bfloat16=True)
+BASIC = Architecture((1, 1), (8, 16), strides=(1, 2), stem="simple", block="basic")
+EXCITED = replace(NETWORK, stem="imagenet", se_ratio=0.25)
+OPERATORS = ["blur", "equalise", "randaugment", "cutmix", {"mixup": {"probability": 0.0}}]
+MIXED = [{"mixup": {"probability": 0.5}}, {"cutmix": {"probability": 0.5}}]
+CASES: dict[str, tuple[Options, dict[str, Any], Architecture]] = {
+    "SGD": (FLOAT32, {"nesterov": True, "flip": True, "precise_bn": 64}, NETWORK),
+    "without momentum": (FLOAT32, {"momentum": 0.0, "accumulation": 4}, NETWORK),
+    "AdamW, smoothed, in parts": (
+        FLOAT32,
+        {"optimizer": "adamw", "lr": 0.003, "label_smoothing": 0.1, "accumulation": 2},
+        NETWORK,
+    ),
+    "resized crops, AUROC": (
+        FLOAT32,
+        {"crop": "resized", "resolution": 6, "flip": True, "metric": "auroc"},
+        NETWORK,
+    ),
+    "whole images": (
+        FLOAT32,
+        {"crop": "none", "padding": 0, "test_crop": 0.875, "flip": True},
+        NETWORK,
+    ),
+    "augmented": (FLOAT32, {"augment": OPERATORS, "epochs": 2}, NETWORK),
+    "mixed": (FLOAT32, {"augment": MIXED}, NETWORK),
+    "images and texts": (
+        FLOAT32,
+        {"loss": "clip", "templates": ["a {}", "{}"], "accumulation": 2},
+        NETWORK,
+    ),
+    "precise norms, in parts": (
+        FLOAT32,
+        {"precise_bn": 96, "accumulation": 2, "crop": "resized", "resolution": 6},
+        NETWORK,
+    ),
+    "streamed": (replace(FLOAT32, resident=False), {"accumulation": 2, "precise_bn": 64}, NETWORK),
+    "computed twice": (replace(FLOAT32, recompute=True), {"precise_bn": 64}, NETWORK),
+    "bfloat16": (BFLOAT16, {"precise_bn": 64}, NETWORK),
+    "bfloat16, computed twice": (replace(BFLOAT16, recompute=True), {"accumulation": 2}, NETWORK),
+    "bfloat16, pool, excitation": (BFLOAT16, {}, EXCITED),
+    "basic": (FLOAT32, {"schedule": "multistep", "precise_bn": 64}, BASIC),
+    "a pass cut short": (FLOAT32, {"steps": 7}, NETWORK),
+}
+BY_DEFAULT = ("SGD", "precise norms, in parts", "bfloat16")
+
+
+def turns(
+    run: RunSpec,
+    view: DatasetView,
+    images: DeviceImages,
+    options: Options,
+    checkpoint: Checkpoint | None = None,
+) -> Turns[Outcome]:
+    """A run by the trainer of a GPU, whatever the device is."""
+    trainer = FastTrainer(run, view, images, options)
+    return (
+        yield from steps(trainer, run, view, checkpoint or Checkpoint(None, run.run_id, "fast"))
+    )
+
+
+def train(run: RunSpec, view: DatasetView, options: Options, path: Path | None = None) -> Outcome:
+    saved = Checkpoint(path, run.run_id, "fast")
+    return finish(turns(run, view, DeviceImages(CPU), options, saved))
+
+
+@pytest.fixture
+def record(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Replay]]:
+    """From its call on, procedures are recorded; the recordings."""
+
+    def begin() -> list[Replay]:
+        found: list[Replay] = []
+
+        def recorded(body: Callable[[], None], pool: object) -> Replay:
+            found.append(Replay(body, pool))
+            return found[-1]
+
+        monkeypatch.setattr(graphs, "cuda_graph", recorded)
+        monkeypatch.setattr(fast, "Programs", lambda _: graphs.Programs(True))
+        monkeypatch.setattr(graphs, "WARM_UP", 1)
+        return found
+
+    return begin
+
+
+@pytest.fixture(autouse=True)
+def batches_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several in a pass, the last of them smaller."""
+    monkeypatch.setattr(options, "LARGEST_BATCH", 100)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name not in BY_DEFAULT)) for name in CASES],
+)
+def test_a_replayed_run_is_the_run(
+    view: DatasetView, record: Callable[[], list[Replay]], case: str
+) -> None:
+    options, recipe, architecture = CASES[case]
+    run = replace(spec(view, **recipe), architecture=architecture)
+    eager = train(run, view, options)
+    recordings = record()
+    assert same(train(run, view, options), eager)
+    assert len(recordings) == 2 + ("precise_bn" in recipe)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [1, 5, 9])
+def test_a_replayed_run_goes_on_where_it_was_stopped(
+    view: DatasetView, tmp_path: Path, record: Callable[[], list[Replay]], stop: int
+) -> None:
+    run = spec(view, optimizer="adamw", lr=0.003, precise_bn=64)
+    eager = train(run, view, FLOAT32)
+    record()
+    asked = iter(range(1, 100))
+    path = tmp_path / "run.pt"
+    saved = Checkpoint(path, run.run_id, "fast", stop=lambda: next(asked) == stop)
+    with pytest.raises(InterruptedRunError):
+        finish(turns(run, view, DeviceImages(CPU), FLOAT32, saved))
+    assert same(train(run, view, FLOAT32, path), eager)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("resident", [True, False])
+def test_replayed_runs_at_the_same_time(
+    view: DatasetView, record: Callable[[], list[Replay]], resident: bool
+) -> None:
+    runs = [replace(spec(view, precise_bn=32, epochs=2), seed=seed) for seed in range(4)]
+    options = replace(FLOAT32, resident=resident)
+    alone = [train(run, view, options) for run in runs]
+    record()
+    images = DeviceImages(CPU)
+    for ended in train_together([partial(turns, run, view, images, options) for run in runs], CPU):
+        assert isinstance(ended.result, Outcome), ended.result
+        assert same(ended.result, alone[ended.number])
+
+
+# The check can fail.
+
+
+def labels_of_the_recording(trainer: FastTrainer) -> None:
+    """A step whose labels the host chose."""
+    trainer.lr.copy_(trainer.rates.index_select(0, trainer.counter)[0])
+    trainer.update.zero_grad()
+    for batch in trainer._batches(trainer.counter):
+        trainer._gradients(batch, trainer.labels[trainer.done], None)
+    trainer.update.step()
+    trainer.counter.add_(1)
+
+
+def first_batch_alone(trainer: FastTrainer, part: Any, images: int) -> Tensor:
+    """Logits of a batch that the host chose."""
+    pixels, rows = trainer.tested[part][0].batch(torch.zeros(1, dtype=torch.int64))
+    return trainer._logits(trainer.preprocess.test(pixels, rows[:images]))
+
+
+def sums_read(sums: PassSums, logits: Tensor) -> None:
+    """A pass that counts its images on the host."""
+    done = int(sums._done)
+    sums._tally.add(logits, sums._truth[done : done + len(logits)])
+    sums._predictions[done : done + len(logits)] = logits.argmax(1)
+    sums._done += len(logits)
+
+
+def statistics_of_the_recording(trainer: FastTrainer) -> None:
+    """A pass over the batch that the host chose."""
+    for batch, left in zip(
+        trainer._batches(torch.zeros_like(trainer.number)), trainer.left, strict=True
+    ):
+        trainer._logits(batch)
+        torch._foreach_copy_(left, trainer.statistics)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "fault"),
+    [
+        (FastTrainer, "_step", labels_of_the_recording),
+        (FastTrainer, "_test_logits", first_batch_alone),
+        (PassSums, "add", sums_read),
+        (FastTrainer, "_norm_batch", statistics_of_the_recording),
+    ],
+    ids=lambda it: getattr(it, "__name__", it),
+)
+def test_what_the_host_decides_is_seen(
+    view: DatasetView,
+    monkeypatch: pytest.MonkeyPatch,
+    record: Callable[[], list[Replay]],
+    owner: type,
+    name: str,
+    fault: Callable[..., Any],
+) -> None:
+    run = spec(view, epochs=2, precise_bn=64)
+    eager = train(run, view, FLOAT32)
+    record()
+    monkeypatch.setattr(owner, name, fault)
+    assert not same(train(run, view, FLOAT32), eager)
+
+
+def test_what_is_not_written_is_seen() -> None:
+    """Memory that a replay finds as the one before it left it."""
+    total = torch.zeros(2)
+
+    def body() -> None:
+        taken = torch.empty(2)
+        if not total.any():  # on the host: true at the recording alone
+            taken.fill_(3.0)
+        total.add_(taken)
+
+    recording = Replay(body)
+    assert total.tolist() == [0.0, 0.0]
+    recording.replay()
+    assert total.tolist() == [3.0, 3.0]
+
+    def unwritten() -> None:
+        total.add_(torch.empty(2))
+
+    Replay(unwritten).replay()
+    assert total.isnan().all()
