@@ -168,9 +168,10 @@ def _collected(folder: Path, store: Path | None, arrays: RunArrays) -> Collected
             runs = there.table("runs", [*names, "planned"])
             rows = zip(*(runs[name].to_pylist() for name in names), strict=True)
             called = {run_id: (dataset, recipe, n) for run_id, dataset, recipe, n in rows}
-            evaluations = there.table("evaluations", ["evaluation_id", "evaluation"])
-            pairs = (evaluations[name].to_pylist() for name in evaluations.column_names)
-            asked = Asked(called, there.recipes, dict(zip(*pairs, strict=True)))
+            evaluations = there.table("evaluations", ["evaluation_id", "evaluation", "kind"])
+            ids, *said = (evaluations[name].to_pylist() for name in evaluations.column_names)
+            named = dict(zip(ids, zip(*said, strict=True), strict=True))
+            asked = Asked(called, there.recipes, named)
             tables = there.table("architectures"), there.table("datasets")
     except UserError:
         return Collected(folder, Asked(None), nothing, nothing, {}, arrays)
