@@ -39,6 +39,13 @@ LATEX_SIGNS = {
     "∞": "$\\infty$",
 }
 
+#: What people's own text is in LaTeX, but for percent signs.
+LATEX_TEXT = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&$#_{}"}
+    | {"<": "$<$", ">": "$>$", "\\": "\\textbackslash{}"}
+    | {"~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
+)
+
 
 def choose_layout(told: str, output: Path | None, tables: int) -> str:
     """The format given by --format or by the ending of the file; text if neither is given.
@@ -241,7 +248,8 @@ def basis(table: pd.DataFrame) -> list[str]:
 def _latex(study: Study, name: str, grid: Grid) -> str:
     """A table with a caption, for the package booktabs."""
     analysis, table = ANALYSES[name], study.tables[name]
-    sentences = [analysis.title, *basis(table)]
+    part = study.options.where.translate(LATEX_TEXT)
+    sentences = [analysis.title, *basis(table), *([f"Only runs where {part}"] if part else [])]
     sentences += [WHY_NO_INTERVAL.capitalize()] if grid.lacks_intervals else []
     sentences += [said.removesuffix(".") for said in (*remarks(table), analysis.note) if said]
     # pandas escapes cells, but no captions: ours are free of all but percent signs.

@@ -1,17 +1,18 @@
 from .collecting import CollectReport as CollectReport
 from .collecting import collect as collect
-from .errors import Reduction as Reduction
 from .exporting import export as export
 from .exporting import import_bundle as import_bundle
 from .importing import Files as Files
 from .importing import ImportOptions as ImportOptions
 from .importing import ImportReport as ImportReport
+from .importing import errors_of_table as errors_of_table
 from .importing import import_results as import_results
 from .importing import read_parquet as read_parquet
 from .importing import read_sheet as read_sheet
 from .importing import read_sidecar as read_sidecar
 from .importing import report_of as report_of
 from .importing import stage_columns as stage_columns
+from .importing import understood_tables as understood_tables
 from .importing import with_roles as with_roles
 from .integrity import Finding as Finding
 from .integrity import stores_equal as stores_equal
@@ -39,6 +40,7 @@ from .records import mixed_backends as mixed_backends
 from .results import Results as Results
 from .results import ResultStore as ResultStore
 from .results import label_matrices as label_matrices
+from .run_errors import Reduction as Reduction
 from .several import ResultStores as ResultStores
 from .several import find_store as find_store
 from .several import find_stores as find_stores

@@ -15,16 +15,6 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES, from_words
-from anynet_study.store.errors import (
-    Reduction,
-    best_trials,
-    check_alike,
-    check_metric,
-    error_table,
-    has_curve,
-    in_order,
-    on_metric,
-)
 from anynet_study.store.hdf5 import get_text, read_column, unfit
 from anynet_study.store.layout import TableName
 from anynet_study.store.opening import (
@@ -41,6 +31,16 @@ from anynet_study.store.predictions import (
     read_scores,
 )
 from anynet_study.store.records import OWN_TEST_SET, RUN_COLUMNS
+from anynet_study.store.run_errors import (
+    Reduction,
+    best_trials,
+    check_alike,
+    check_metric,
+    error_table,
+    has_curve,
+    in_order,
+    on_metric,
+)
 from anynet_study.store.tables import (
     EVALUATION_TABLE,
     EVALUATIONS_SHOWN,
