@@ -1,6 +1,5 @@
 from .collecting import CollectReport as CollectReport
 from .collecting import collect as collect
-from .compare import stores_equal as stores_equal
 from .exporting import export as export
 from .exporting import import_bundle as import_bundle
 from .importing import Files as Files
@@ -16,6 +15,7 @@ from .importing import stage_columns as stage_columns
 from .importing import understood_tables as understood_tables
 from .importing import with_roles as with_roles
 from .integrity import Finding as Finding
+from .integrity import stores_equal as stores_equal
 from .integrity import verify as verify
 from .integrity import verify_journals as verify_journals
 from .journal import EvaluationWriter as EvaluationWriter
