@@ -227,7 +227,10 @@ def _setting(
     resolved = resolve(recipe, label, size.classes, *images, size.side, size.multi_label)
     work, asked = size.workload(resolved), tests.get(label, ())
     before = None if start is None else found[start]
-    return setting_of(sweep, label, name, resolved, {"dataset": label}, start, before, work, asked)
+    data = {"dataset": label}
+    return setting_of(
+        sweep, label, name, resolved, data=data, start=start, before=before, work=work, tests=asked
+    )
 
 
 def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> SlurmForecast:

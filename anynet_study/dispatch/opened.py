@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from anynet_study.data import DatasetView, keep_labels, load_dataset, reading_kept
+from anynet_study.data import DatasetView, KeptDatasets, keep_labels, load_dataset
 from anynet_study.design_space import Population
 from anynet_study.dispatch.calibration import (
     Calibrated,
@@ -95,15 +95,13 @@ def open_study(name: str | Path, changes: Sequence[str] = (), whole: bool = Fals
             raise UserError(f"{change}: a study stays what it is; only launch.* can be changed")
     folder = StudyFolder.open(name)
     sweep, population = Sweep.load(folder.sweep_file, changes), folder.population()
-    if whole:
-        return _opened(folder, sweep, population, whole)
-    with reading_kept(folder.datasets):
-        return _opened(folder, sweep, population, whole)
+    return _opened(folder, sweep, population, whole)
 
 
 def _opened(folder: StudyFolder, sweep: Sweep, population: Population, whole: bool) -> OpenStudy:
-    views = load_views(sweep, whole)
+    kept = None if whole else KeptDatasets(folder.datasets)
+    views = load_views(sweep, whole, kept)
     digests = NO_DIGESTS if whole else folder.digests()
-    plan = make_plan(sweep, population, views, digests=digests)
+    plan = make_plan(sweep, population, views, digests=digests, kept=kept)
     study = OpenStudy(folder, sweep, population, views, plan)
     return study.planned_by(Recorded.read(folder.journals)) if sweep.trials else study
