@@ -47,6 +47,8 @@ class Options:
     evaluations: tuple[str, ...] = ()
     #: Ignore the weights of a population that was drawn with unequal probability.
     unweighted: bool = False
+    #: Only the runs that this condition keeps, in SQL; "": all.
+    where: str = ""
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
@@ -74,8 +76,13 @@ class Options:
     def __str__(self) -> str:
         return (
             f"{self.method.capitalize()}, {100 * self.level:g}% intervals from "
-            f"{self.resamples:,} resamples (seed {self.seed})"
+            f"{self.resamples:,} resamples (seed {self.seed}){self.part}"
         )
+
+    @property
+    def part(self) -> str:
+        """What a heading adds for a part of a study."""
+        return f"; only runs where {self.where}" if self.where else ""
 
 
 #: What analyses are of: a loaded study, or design spaces that are compared.
@@ -222,7 +229,8 @@ class Analysed:
             rho=wording.symbol(told["method"]),
             correlation=wording.correlation_name(told["method"]),
         )
-        return " ".join([caption, *([] if table is None else remarks(table))])
+        part = [f"Only runs where {self.options.where}."] if self.options.where else []
+        return " ".join([caption, *part, *([] if table is None else remarks(table))])
 
     def analysis(self, name: str) -> Analysis[Any]:
         """Look up an analysis that has a table; UserError lists the legal names."""
@@ -252,8 +260,7 @@ class Analysed:
         table = analysis.table(self)
         resamples = self.options.resamples
         table.attrs.setdefault("resamples", min(resamples, analysis.most_resamples or resamples))
-        for name in ("method", "level", "seed"):
-            table.attrs.setdefault(name, getattr(self.options, name))
+        table.attrs.setdefault("seed", self.options.seed)
         if "scale" in table.attrs and "scale" not in table:
             table["scale"] = table.attrs["scale"]
         return table

@@ -17,7 +17,7 @@ from tiny_study import TINY, Type, typing_in
 from torch import nn
 
 from anynet_study.dispatch import worker
-from anynet_study.dispatch.launch import open_sweep
+from anynet_study.dispatch.opened import open_sweep
 from anynet_study.dispatch.process import Interruption
 from anynet_study.models.foreign import trace_network
 from anynet_study.store import ResultStore, read_journal

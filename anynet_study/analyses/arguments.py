@@ -105,6 +105,12 @@ class StudyOptions:
             "--unweighted", help="Ignore the weights of a sample drawn with unequal probability."
         ),
     ] = False
+    where: Annotated[
+        str,
+        typer.Option(
+            "--where", help="Only runs that a condition in SQL keeps, as of the command query."
+        ),
+    ] = ""
     recipe: Annotated[
         str | None, typer.Option("--recipe", help="Recipe in a store; default: the main one.")
     ] = None
@@ -141,7 +147,10 @@ class StudyOptions:
 
 
 #: Options that say how to compute, and which runs count.
-OPTIONS = ("method", "resamples", "seed", "level", "unweighted", "recipe", "metric", "replicates")
+OPTIONS = (
+    *("method", "resamples", "seed", "level", "unweighted"),
+    *("where", "recipe", "metric", "replicates"),
+)
 
 
 #: Options that `load` takes as they are, beside these.

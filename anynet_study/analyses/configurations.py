@@ -106,7 +106,7 @@ def drawn_bins(study: Study) -> pd.DataFrame:
 def draw_bins(study: Study, table: pd.DataFrame) -> "Figure":
     """A line for each dataset."""
     lines = {str(name): rows for name, rows in table.groupby("dataset", sort=False)}
-    return plots.bin_chart(lines, "parameters", "mean accuracy of the ten best (%)")
+    return plots.bin_chart(lines, "parameters", "accuracy (%)")
 
 
 BINS = Analysis[Study](

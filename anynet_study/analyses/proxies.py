@@ -13,6 +13,7 @@ from anynet_study.analyses.building import (
     some,
     with_interval,
 )
+from anynet_study.analyses.noise import known_noise
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_known, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
@@ -29,9 +30,8 @@ WEAK = 0.5
 
 def match(study: Study) -> pd.DataFrame:
     """Source against closest family member."""
-    icc, replicates = None, study.known("replicates")
-    if replicates is not None:
-        noise = apr.noise_ceiling(replicates, study.options.level)
+    icc, noise = None, known_noise(study)
+    if noise is not None:
         icc = dict(zip(noise["dataset"], noise["icc"], strict=True))
     table = apr.match_family(study.errors, study.roles, **study.weighted, icc=icc)
     for counts in ("classes", "member_classes"):

@@ -48,6 +48,7 @@ def analyze(
     \b
     Examples:
       anynet-study analyze quickstart
+      anynet-study analyze quickstart --where "d1 >= 2 and dataset != 'gratings'"
       anynet-study analyze errors.csv --table match --source ImageNet \\
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """

@@ -121,7 +121,7 @@ def _print(spaces: "Spaces", weigh: str) -> None:
         f"{metric_name(spaces.metric)}errors{on}: {count} design space{'s' * (count != 1)}"
         + (f", at equal {weigh}" if weigh else "")
         + f"\n{100 * options.level:g}% intervals from {options.resamples:,} resamples "
-        f"(seed {options.seed})"
+        f"(seed {options.seed}){options.part}"
     )
     for name, table in spaces.tables.items():
         if name != "edf" and (name != "ranges" or count == 1):

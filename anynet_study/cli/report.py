@@ -43,6 +43,8 @@ def report(
 
     known = [figure for analysis in ANALYSES.values() for figure in analysis.figures]
     names = chosen_names("--figures", figures, known) if figures else []
+    if options.where and output is None:
+        raise UserError("--where: say with -o where the report of a part of the study goes")
     study = options.load(Path(store))
     if study.store is None:
         raise UserError(f"{store}: a report is of a study or its results.h5")

@@ -217,7 +217,7 @@ def _deaths(study: StudyFolder, recorded: Recorded, alive: Collection[str]) -> l
     if disk_is_full(study):  # then their logs are not whole
         return []
     jobs = unfinished_jobs(ledger.submitted_jobs(study.jobs), recorded, alive)
-    ends = {job.job_id: (job, end) for job in jobs if (end := ending(study.logs, job.job_id))}
+    ends = {job.job_id: (job, end) for job in jobs if (end := ending(study.logs, job))}
     unexplained = [
         job.job_id
         for job, end in ends.values()
@@ -229,3 +229,23 @@ def _deaths(study: StudyFolder, recorded: Recorded, alive: Collection[str]) -> l
         for job_id, (_, end) in ends.items()
     )
     return deaths_in(study, explained)
+
+
+def in_jobs(live: Iterable[LiveJob], recorded: Recorded) -> set[str]:
+    """The runs that live jobs have, but for those that failed since their job was submitted.
+
+    Of these a job does nothing more: they may be given to another.
+    """
+    given_up = recorded.failed().keys() - retried_by(live, recorded)
+    return {run_id for job in live for run_id in job.job.runs} - given_up
+
+
+def retried_by(live: Iterable[LiveJob], recorded: Recorded) -> dict[str, Retry]:
+    """The failed runs that live jobs submitted since then have: they are being tried again."""
+    failed = recorded.failed()
+    return {
+        run_id: Retry(len(recorded.failures[run_id]))
+        for job in live
+        for run_id in job.job.runs
+        if run_id in failed and failed[run_id].ended < job.job.started
+    }

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, overload
 
-from anynet_study.data import DatasetView
+from anynet_study.data import DatasetView, KeptDatasets
 from anynet_study.design_space import AnyNetwork, ForeignNetwork, Population
 from anynet_study.dispatch.brackets import Brackets, Judge, not_known
 from anynet_study.dispatch.cost.features import evaluation_features, run_features
@@ -170,14 +170,16 @@ def make_plan(
     judge: Judge = not_known,
     digests: Mapping[str, str] = NO_DIGESTS,
     beside: Container[str] | None = None,
+    kept: KeptDatasets | None = None,
 ) -> Plan:
     """All runs that a sweep asks for. UserError where a recipe does not fit a dataset.
 
     Of tuned recipes, those that follow from what `judge` knows of the trials' runs. `digests` and
-    `beside`: see `plan_of`.
+    `beside`: see `plan_of`; `kept`: see `load_dataset`.
     """
     cost = cost or expected_cost(sweep.launch.cluster, sweep.launch.slurm)
-    return plan_of(sweep, population, settings_of(sweep, views), cost, judge, digests, beside)
+    settings = settings_of(sweep, views, kept)
+    return plan_of(sweep, population, settings, cost, judge, digests, beside)
 
 
 def _wanted(

@@ -193,6 +193,7 @@ def evaluation_of(
         evaluation=name,
         evaluation_id=evaluation_set.evaluation_id,
         identity=evaluation_set.canonical(),
+        kind=evaluation_set.kind,
         images=result.images,
         loss=result.loss,
         top1=result.top1,

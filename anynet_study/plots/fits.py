@@ -166,9 +166,12 @@ def effective_robustness_grid(
 
     `table` is a result of `apr.effective_robustness`; `base` names that test set in the labels. How
     far a point lies above the line is its effective robustness. Architectures that were left out
-    (with a note in the table) are not drawn; the title says how many there are.
+    (without an expected accuracy) are not drawn; the title says how many there are.
     """
-    known = table[table["note"] == ""]
+    # A note alone does not leave one out: it may say that nothing is sure of it.
+    known = table.dropna(subset=["accuracy", "expected"])
+    if known.empty:
+        raise UserError(f"no architecture has a place on the line: {table['note'].iloc[0]}")
     shifts = list(dict.fromkeys(table["shift"]))
     looks = {"baseline architecture": (True, style.BLUE, "o"), "other": (False, style.ORANGE, "^")}
     if known["baseline"].all():

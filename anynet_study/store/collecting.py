@@ -22,6 +22,7 @@ from anynet_study.files import replacing
 from anynet_study.metrics import to_words
 from anynet_study.store.deduplicate import (
     Arranged,
+    EvaluationNames,
     RunNames,
     among,
     arrange,
@@ -31,9 +32,9 @@ from anynet_study.store.deduplicate import (
     rename_runs,
     split,
 )
-from anynet_study.store.hdf5 import creating
+from anynet_study.store.hdf5 import DAMAGE, creating
 from anynet_study.store.journal import read_journals
-from anynet_study.store.opening import DAMAGE, NewerStoreError, open_store, opened
+from anynet_study.store.opening import NewerStoreError, open_store, opened
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import KINDS
 from anynet_study.store.run_arrays import RunArrays
@@ -70,7 +71,7 @@ class Asked:
 
     planned: Mapping[str, RunNames] | Collection[str] | None
     recipes: Sequence[str] = ()
-    evaluations: Mapping[str, str] | None = None
+    evaluations: Mapping[str, EvaluationNames] | None = None
 
 
 def collect(
@@ -83,7 +84,7 @@ def collect(
     recipes: Sequence[str] = (),
     anew: bool = False,
     truths: Mapping[str, NDArray[np.integer]] | None = None,
-    evaluations: Mapping[str, str] | None = None,
+    evaluations: Mapping[str, EvaluationNames] | None = None,
     trials: pa.Table | None = None,
 ) -> CollectReport:
     """Build the results store `out` from a folder of journals and swap it in.
@@ -92,10 +93,10 @@ def collect(
     (`layout`), `recipes` that of the sweep, the main one first; `planned` are the run_ids that the
     sweep asks for, None meaning every run; as a mapping it also says what they are called now.
     `truths` are the true classes of datasets' test images, kept with the predictions on them.
-    `evaluations` is what the sweep calls every evaluation_id that it asks for, in its order; None:
-    it asks for all, and what began first is first. `trials` says of runs of tuned recipes which
-    trial each is (`layout`: /trials). Of several records of a run or an evaluation
-    one is kept (`deduplicate`); evaluations of a run without a record wait for it.
+    `evaluations` is what the sweep calls every evaluation_id that it asks for, and its kind, in the
+    sweep's order; None: it asks for all, and what began first is first. `trials` says of runs of
+    tuned recipes which trial each is (`layout`: /trials). Of several records of a run or an
+    evaluation one is kept (`deduplicate`); evaluations of a run without a record wait for it.
 
     All journals are read every time, and the file is built anew. The records are in memory, and
     the arrays of a few dozen MB of them. An old store with runs or evaluations that no journal has
@@ -161,7 +162,7 @@ class Collected:
             "dataset": datasets["dataset"].to_pylist(),
             "recipe": asked.recipes,
             "journal": [path.name for path in self.paths],
-            "evaluation": list((names or {}).values()),
+            "evaluation": [name for name, _ in (names or {}).values()],
         }
         return arrange(runs, evaluations, first)
 

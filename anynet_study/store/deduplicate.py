@@ -14,6 +14,8 @@ from anynet_study.store.records import CODED
 
 #: What a sweep calls a run: dataset, recipe, replicate.
 RunNames = tuple[str, str, int]
+#: What a sweep calls an evaluation, and of which kind it is (`metrics.EvaluationKind`).
+EvaluationNames = tuple[str, str]
 Rows = NDArray[np.int64]
 
 
@@ -89,11 +91,14 @@ def rename_runs(runs: pa.Table, names: Mapping[str, RunNames]) -> pa.Table:
     return runs
 
 
-def rename_evaluations(evaluations: pa.Table, names: Mapping[str, str]) -> pa.Table:
-    """Call evaluations (by evaluation_id) what the sweep calls them now."""
+def rename_evaluations(evaluations: pa.Table, names: Mapping[str, EvaluationNames]) -> pa.Table:
+    """Call evaluations (by evaluation_id), and their kinds, what the sweep calls them now."""
     ids = evaluations["evaluation_id"].cast(pa.string())
     known = pc.index_in(ids, value_set=pa.array(names, pa.string()))
-    return _renamed(evaluations, "evaluation", list(names.values()), known)
+    now = list(zip(*names.values(), strict=True)) or [(), ()]
+    for column, values in zip(("evaluation", "kind"), now, strict=True):
+        evaluations = _renamed(evaluations, column, values, known)
+    return evaluations
 
 
 def _renamed(

@@ -67,6 +67,8 @@ _OF_EVALUATIONS = {
     "evaluation": "name of the further test set, or of what was done to the images",
     "evaluation_id": "16 hexadecimal digits, the start of the SHA-256 of identity",
     "identity": "JSON: all that determines the evaluation of given weights",
+    "kind": "what it is, by what it asks or as the sweep declares it: shift, transform, label set, "
+    "few-shot, validation, own images; empty where it is not known",
     "images": "number of test images",
     "loss": "mean cross-entropy, nats",
     "top1": "error, percent",
@@ -141,6 +143,19 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "curves": _OF_CURVES,
     "trials": _OF_TRIALS,
 }
+_RUNS = tuple(_OF_RUNS)
+#: Columns of /runs that say how and where a run was made, not what it gave.
+CIRCUMSTANCES = ("message", *_RUNS[_RUNS.index("seconds") :])
+_COUNT = (0, 2**31 - 1)
+#: The smallest and the largest number in a column, of whichever table; where a number may be
+#: missing, also NaN.
+RANGES: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(("error", "top1", "top5", "chance", "validation_error"), (0, 100)),
+    **dict.fromkeys(("replicate", "images", "predicted", "epochs", "threads"), _COUNT),
+    **dict.fromkeys(("train_images", "test_images", "trial", "rung"), _COUNT),
+    **dict.fromkeys(("planned", "trains", "chosen"), (0, 1)),
+    "classes": (1, 1_000_000),
+}
 #: What a column of a stage means, by the letter before the stage's number.
 STAGES = {
     "d": "depth",
@@ -150,7 +165,7 @@ STAGES = {
     "s": "stride",
 }
 #: Columns of /evaluations that are integers into labels of their own.
-EVALUATION_CODED = ("evaluation", "evaluation_id", "identity")
+EVALUATION_CODED = ("evaluation", "evaluation_id", "identity", "kind")
 
 
 def _listed(table: str) -> str:

@@ -27,16 +27,16 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from anynet_study.errors import counted
-from anynet_study.metrics import CURVES, Metric
+from anynet_study.metrics import CURVES, EvaluationKind, Metric
 from anynet_study.store.layout import COLUMNS
 
 Status = Literal["completed", "diverged", "failed"]
 FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
 #: The training engine; "": not known, as for all runs before there were two.
-Engine = Literal["", "reference", "fast"]
+RecordedEngine = Literal["", "reference", "fast"]
 #: How networks were computed (`models.Backend`), "": not known. The last is of runs trained before
 #: November 2026: by rewrites with C kernels, which are no longer part of the package.
-BackendKind = Literal["", "plain", "rewritten", "compiled"]
+RecordedBackend = Literal["", "plain", "rewritten", "compiled"]
 #: The value of a prediction that is not there; class indices are below it.
 NO_PREDICTION = 65535
 #: What tables call the test set of the run itself.
@@ -76,9 +76,9 @@ class RunRecord:
     device: str
     torch_version: str
     code_version: str
-    engine: Engine = ""
+    engine: RecordedEngine = ""
     #: What its numbers depend on beside its spec, up to rounding: see `models.Backend`.
-    backend: BackendKind = ""
+    backend: RecordedBackend = ""
     instruction_set: str = ""
     threads: int = 0
     processor: str = ""
@@ -114,6 +114,8 @@ class EvaluationRecord:
     top1: float
     top5: float
     error: float = float("nan")
+    #: One of `metrics.EvaluationKind`; "" as for all evaluations before November 2026: not known.
+    kind: str = ""
     #: Predicted class of every test image in test order, shape (images,); where an image has
     #: several classes, its words (`metrics.to_words`); empty if not kept.
     predictions: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
@@ -259,8 +261,8 @@ def lengths_of(column: pa.Array) -> NDArray[np.int64]:
 _RUN_ID, _EVALUATION_ID = re.compile("[0-9A-Za-z]+"), re.compile("[0-9a-f]{16}")
 _LEGAL = {"status": get_args(Status), "metric": get_args(Metric)} | {
     "failure_kind": get_args(FailureKind),
-    "engine": get_args(Engine),
-    "backend": get_args(BackendKind),
+    "engine": get_args(RecordedEngine),
+    "backend": get_args(RecordedBackend),
 }
 _NO_CLASSES = f"predictions must be class indices in 0..{NO_PREDICTION - 1}, one per image"
 
@@ -286,6 +288,7 @@ def _faults_of_evaluations(batch: pa.RecordBatch) -> Faults:
     yield "illegal name of an evaluation", _among(batch["evaluation"], ("", OWN_TEST_SET))
     yield "an evaluation needs an identity", _among(batch["identity"], ("",))
     yield "illegal evaluation_id", _unlike(batch["evaluation_id"], _EVALUATION_ID)
+    yield "illegal kind of an evaluation", ~_among(batch["kind"], ("", *get_args(EvaluationKind)))
     images, predicted = np.from_dlpack(batch["images"]), lengths_of(batch["predictions"])
     yield "illegal number of images", images < 1
     yield "predictions of other images", predicted % np.maximum(images, 1) != 0

@@ -49,7 +49,7 @@ ABOUT = {"architecture": "architectures", "dataset": "datasets"}
 #: What is shown of evaluations where nothing else is said.
 EVALUATIONS_SHOWN = (
     *RUN_KEYS,
-    *("evaluation", "evaluation_id", "images", "loss", "top1", "top5", "error"),
+    *("evaluation", "evaluation_id", "kind", "images", "loss", "top1", "top5", "error"),
     *("seconds", "planned"),
 )
 #: Columns that are told by the identity of an evaluation, and their types; missing where it does

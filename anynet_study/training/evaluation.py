@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from anynet_study.data import (
     ClassChoice,
     DatasetView,
+    KeptDatasets,
     Labels,
     PackedDataset,
     Split,
@@ -171,6 +172,8 @@ class EvaluationSet:
     left_out: int
     #: With the run, all that determines the result and nothing else. JSON-able.
     identity: dict[str, Any]
+    #: What the evaluation is; no part of its identity.
+    kind: EvaluationKind
     #: Of which network: see `Moment`.
     moment: Moment = FINAL
     #: Rows of the training split that say what the classes are, and their classes; None: the head.
@@ -202,13 +205,15 @@ def at_moment(evaluation_set: EvaluationSet, moment: Moment) -> EvaluationSet:
     return replace(evaluation_set, identity=identity, moment=moment)
 
 
-def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSet:
-    """The test set `spec` asks for, for networks trained on `view`.
+def make_evaluation_set(
+    spec: EvaluationSpec, view: DatasetView, kept: KeptDatasets | None = None
+) -> EvaluationSet:
+    """The test set `spec` asks for, for networks trained on `view`; `kept`: see `load_dataset`.
 
     NotApplicableError (a UserError) where fewer than two classes match or the images have another
     size; UserError where `spec.test_set` is not there.
     """
-    dataset = view.dataset if spec.test_set is None else load_dataset(spec.test_set)
+    dataset = view.dataset if spec.test_set is None else load_dataset(spec.test_set, kept=kept)
     if dataset.multi_label != view.multi_label:
         raise NotApplicableError(
             f"evaluation on {dataset.name!r}: its images have "
@@ -231,18 +236,19 @@ def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSe
     images = dataset.counts("test").images if spec.part == "test" else len(index)
     if spec.test_set is not None:  # classes are matched by name, and numbered as in `view`
         index, labels = of_classes(dataset.labels("test"), view.numbers_of(dataset))
-    kept = labels[:, allowed].any(axis=1) if view.multi_label else allowed[labels]
-    if not kept.any():
+    asked = labels[:, allowed].any(axis=1) if view.multi_label else allowed[labels]
+    if not asked.any():
         raise NotApplicableError(f"evaluation on {dataset.name!r}: no test image of its classes")
     return EvaluationSet(
         dataset=dataset,
         split=split,
-        index=index[kept],
-        labels=labels[kept],
+        index=index[asked],
+        labels=labels[asked],
         allowed=allowed,
         transform=spec.transform or "identity",
-        left_out=images - int(kept.sum()),
+        left_out=images - int(asked.sum()),
         identity=_identity(spec, dataset, tuple(np.array(view.classes)[allowed].tolist())),
+        kind=spec.counts_as,
         shots=None if spec.shots is None else _shots(spec, spec.shots, view, dataset, allowed),
     )
 
@@ -279,15 +285,18 @@ class EvaluationSets:
     skipped: dict[str, str]
 
 
-def evaluation_sets(spec: EvaluationSpec, views: Mapping[str, DatasetView]) -> EvaluationSets:
+def evaluation_sets(
+    spec: EvaluationSpec, views: Mapping[str, DatasetView], kept: KeptDatasets | None = None
+) -> EvaluationSets:
     """Resolve `spec` for the datasets it names, or else for all for which it makes sense.
 
-    `views` by label. UserError where a dataset that it names, or every dataset, does not fit.
+    `views` by label; `kept`: see `load_dataset`. UserError where a dataset that it names, or every
+    dataset, does not fit.
     """
     sets, skipped = {}, {}
     for label in spec.datasets or views:
         try:
-            sets[label] = make_evaluation_set(spec, views[label])
+            sets[label] = make_evaluation_set(spec, views[label], kept)
         except NotApplicableError as error:
             if spec.datasets is not None:
                 raise

@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from small_study import run_records, small_study
@@ -159,10 +160,19 @@ def test_what_the_sweep_declares_comes_first(
     analysis: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert analysis.store is not None
-    declared = {"kinds": '{"turned": "shift", "elsewhere": "own images"}'}
-    monkeypatch.setattr(ResultStore, "provenance", declared)
+    evaluations = ResultStore.evaluations
+
+    def declared(store: ResultStore, columns: list[str]) -> pd.DataFrame:
+        kinds = {"turned": "shift", "elsewhere": "own images"}
+        table = evaluations(store, columns)
+        if "kind" in columns:
+            table["kind"] = table["evaluation"].map(kinds).fillna("")
+        return table
+
+    monkeypatch.setattr(ResultStore, "evaluations", declared)
     told = load(analysis.store.path, resamples=200)
     assert told.kinds["base"] == {"turned": "shift", "five": "label set", "elsewhere": "own images"}
+    monkeypatch.undo()
     assert list(told.test_sets["base"]) == ["test", "turned"]
 
 

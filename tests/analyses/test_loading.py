@@ -168,10 +168,10 @@ def test_accuracies_and_fractions_are_converted(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "0 columns; needed"),
-        ("model,one\nx,10\nx,11\n", "architecture x is there more than once"),
-        ("model,one\nx,ten\n", "'ten' is not a number"),
-        ("model,one\nx,inf\n", "infinite error"),
-        ("model,one\nx,0.1\ny,0.2\n", "say which: --fraction"),
+        ("model,one\nx,10\nx,11\n", "x is there twice, in rows 2 and 3"),
+        ("model,one\nx,ten\n", "no column holds numbers.*column one says 'ten'"),
+        ("model,one\nx,inf\n", "no column holds numbers.*column one says 'inf'"),
+        ("model,one\nx,0.1\ny,0.2\n", "if fractions: --fraction"),
         ("model,one\nx,120\n", "120 is outside 0 to 100"),
         ('model,one\n"x,10\n', "not a readable CSV"),
     ],
@@ -203,3 +203,44 @@ def test_roles_from_options() -> None:
         parse_roles("", ["A=3"], [])
     with pytest.raises(UserError, match="--targets: 'pets' is not NAME=CLASSES"):
         parse_roles("A", ["A=3"], ["pets"])
+
+
+def test_a_part_of_a_store_is_what_is_there_without_the_other_runs(study: Path) -> None:
+    whole = load(study)
+    frame = whole.architectures.set_index("architecture")
+    deep = list(frame.index[frame["d1"] >= 3])
+    condition = "d1 >= 3 and dataset != 'lines' and replicate = 0"
+    part = load(study, where=condition)
+    assert 2 < len(deep) < len(frame)
+    first = load(study, replicates="first").errors
+    pd.testing.assert_frame_equal(part.errors, first.loc[deep].drop(columns="lines"))
+    assert part.architectures["architecture"].tolist() == deep
+    assert list(part.datasets["dataset"]) == list(part.errors)
+    assert set(part.roles.targets) == {*whole.roles.targets} - {"lines"}
+    assert part.known("replicates") is None
+    assert whole.known("replicates") is not None
+    assert part.table("correlations")["n"].max() == len(deep)
+    assert str(part.options).endswith(f"; only runs where {condition}")
+
+
+def test_a_part_of_a_table(tmp_path: Path) -> None:
+    path = write(tmp_path, "m,flops,A,B\na,1,50,9\nb,2,40,8\nc,2,30,\nd,3,20,6\n")
+    part = load(path, where="flops = 2 or (dataset = 'A' and error < 25)")
+    assert list(part.errors.index) == ["b", "c", "d"]
+    np.testing.assert_array_equal(part.errors, [[40, 8], [30, np.nan], [20, np.nan]])
+    assert part.architectures["flops"].tolist() == [2, 2, 3]
+    assert list(load(path, where="dataset = 'B'").errors) == ["B"]
+
+
+@pytest.mark.parametrize(
+    ("where", "complaint"),
+    [
+        ("dataset = A", "text stands in single quotes: 'A'"),
+        ("depth > 2", "no column 'depth'; there are: "),
+        ("error < 0", "is kept by the condition error < 0"),
+    ],
+)
+def test_conditions_of_no_part(study: Path, tmp_path: Path, where: str, complaint: str) -> None:
+    for source in (study, write(tmp_path, "m,A,B\na,50,9\nb,40,8\n")):
+        with pytest.raises(UserError, match=complaint):
+            load(source, where=where)

@@ -107,7 +107,7 @@ def test_points_off_the_line_are_effectively_robust() -> None:
             "accuracy": [51.0, 46.0, 68.0, np.nan],
             "expected": [49.5, 44.5, 59.5, 70.0],
             "baseline": [True, True, False, True],
-            "note": ["", "", "", "no accuracy"],
+            "note": ["", "sampling error", "", "no accuracy"],  # the first is a remark
         }
     )
     figure = plots.effective_robustness_grid(table, "photos")

@@ -54,7 +54,7 @@ EVALUATIONS = [
 ]
 COLUMNS = [
     *("run_id", "architecture", "dataset", "recipe", "replicate", "evaluation", "evaluation_id"),
-    *("images", "loss", "top1", "top5", "error", "seconds"),
+    *("kind", "images", "loss", "top1", "top5", "error", "seconds"),
 ]
 
 

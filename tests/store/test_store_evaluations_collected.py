@@ -68,11 +68,12 @@ def test_a_store_with_evaluations_that_are_in_no_journal_any_more_is_kept(folder
 
 @pytest.mark.slow
 def test_the_sweep_says_which_are_asked_for_and_what_they_are_called(folder: Path) -> None:
-    def names(*wanted: tuple[str, str]) -> Mapping[str, str]:
-        """By dataset, the name in the records: what it is called now."""
+    def names(*wanted: tuple[str, str]) -> Mapping[str, tuple[str, str]]:
+        """By dataset, the name in the records: what it is called now, and its kind."""
         found = {}
+        kinds = {"blur": "transform", "shifted": "shift", "fog": "shift"}
         for old, new in wanted:
-            found |= {evaluation(n, old).evaluation_id: new for n in (0, 1)}
+            found |= {evaluation(n, old).evaluation_id: (new, kinds[old]) for n in (0, 1)}
         return found
 
     called = names(("shifted", "moved"), ("fog", "fog"), ("blur", "blur"))
@@ -80,7 +81,11 @@ def test_the_sweep_says_which_are_asked_for_and_what_they_are_called(folder: Pat
         gather(folder, evaluations=evaluations)
     store = ResultStore(folder / "results.h5")
     assert store.evaluation_errors("digits").columns.tolist() == ["test", "moved", "blur"]
-    assert set(store.evaluations()["evaluation"]) == {"moved", "blur"}
+    said = store.evaluations()
+    assert set(zip(said["evaluation"], said["kind"], strict=True)) == {
+        ("moved", "shift"),
+        ("blur", "transform"),
+    }
     gather(folder, evaluations=names(("blur", "blur")))
     assert store.evaluation_errors("digits").columns.tolist() == ["test", "blur"]
     assert store.evaluations()["planned"].sum() == 6

@@ -48,8 +48,8 @@ STORES = [
 #: The newest file of each kind. A format that changes needs another one, beside the old.
 NEWEST = {
     "runs": "journal-4-marked.arrow",
-    "evaluations": "evaluations-2-marked.arrow",
-    "store": "version-6-evaluated.h5",
+    "evaluations": "evaluations-2-kind.arrow",
+    "store": "version-6-kind.h5",
 }
 
 
@@ -97,7 +97,7 @@ def test_a_format_that_changes_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert columns_of_store(tmp_path / "results.h5") == columns_of_store(store)
 
 
-@pytest.mark.parametrize("name", ["journal-4-marked", "evaluations-2-marked"])
+@pytest.mark.parametrize("name", ["journal-4-marked", "evaluations-2-marked", "evaluations-2-kind"])
 def test_marked_journals(name: str, tmp_path: Path) -> None:
     called = "x.evaluations.arrow" if name.startswith("evaluations") else "x.arrow"
     unpacked(f"{name}.arrow", tmp_path, called)
