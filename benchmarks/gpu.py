@@ -305,7 +305,7 @@ def _shares(task: Task, device: torch.device) -> Iterator[Row]:
     yield Row("share of a step that waits for images", round(waited / wall, 3))
     if stream is not None:
         rows = profile.key_averages()  # those of the host tell the time of their kernels again
-        kernels = [it for it in rows if it.device_type == torch.autograd.DeviceType.CUDA]
+        kernels = [it for it in rows if it.device_type.name == "CUDA"]
         busy = sum(kernel.self_device_time_total for kernel in kernels) / 1e6
         yield Row("share in which the GPU works, one network", round(busy / wall, 3))
 
