@@ -27,7 +27,7 @@ from anynet_study.errors import UserError, first_line
 #: Endings of the names of archives.
 SUFFIXES = (
     *(".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tgz", ".tbz2", ".txz", ".tzst"),
-    *(".tar", ".zip"),
+    *(".tar", ".zip", ".npz"),
 )
 CHUNK = 1 << 20
 #: First bytes of a compressed tar, and what reads it.
