@@ -96,9 +96,10 @@ class EvaluationSpec(BaseModel):
 
     @property
     def counts_as(self) -> EvaluationKind:
-        """The kind that is declared, or else the first that fits of what is asked.
+        """The declared kind, or else the first kind in the order below that fits the keys.
 
-        Few images, or fewer classes, make a few-shot test or a label set of shifted images, too.
+        So an evaluation with `shots` or `classes` counts as few-shot or as a label set even if its
+        images are shifted as well.
         """
         if self.kind is not None:
             return self.kind
@@ -114,9 +115,9 @@ class EvaluationSpec(BaseModel):
 
 @dataclass(frozen=True)
 class Moment:
-    """Of a run the network that is evaluated: by default that of its final weights."""
+    """Which weights of a run are evaluated: by default the final ones."""
 
-    #: The weights are so far from those that the run started from (0) to the final ones (1).
+    #: Where between the weights that the run started from (0) and the final ones (1) they are.
     share: float | None = None
     #: After so many epochs.
     epoch: int | None = None
