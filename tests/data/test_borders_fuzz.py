@@ -38,8 +38,6 @@ def written(folder: Path, random: np.random.Generator | None) -> Path:
             one("{}", " {}", "{} ").format("abc"[number % 3]),
             f"P{number // 3}",
             one(*(TRAIN if number < 18 else TEST)),
-            if number < 18
-            else one("test", "Test", "TESTING"),
         ]
         for number in range(COUNT)
     ]
