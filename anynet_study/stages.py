@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from anynet_study.data import DatasetView, reading_kept
+from anynet_study.data import DatasetView, KeptDatasets
 from anynet_study.dispatch import (
     JournalReader,
     OpenStudy,
@@ -180,8 +180,6 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
     recorded = Recorded.read(study.folder.journals) if study.sweep.trials else None
     study = study.planned_by(recorded) if recorded else study
     sweep, population, views = study.sweep, study.population, study.views
-    with reading_kept(study.folder.datasets):
-        names = _evaluation_names(sweep, views)
     provenance = {
         "sweep": sweep.to_yaml(),
         "question": sweep.question,
@@ -198,14 +196,15 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
         recipes=list(sweep.recipes),
         anew=anew,
         truths={label: view.test_labels for label, view in views.items()},
-        evaluations=names,
+        evaluations=_evaluation_names(study),
         trials=trial_table(study.plan, views, recorded) if recorded else None,
     )
 
 
-def _evaluation_names(sweep: Sweep, views: Mapping[str, DatasetView]) -> dict[str, tuple[str, str]]:
+def _evaluation_names(study: OpenStudy) -> dict[str, tuple[str, str]]:
     """What the sweep calls each of its further evaluations, and its kind, by id, in its order."""
-    asked = evaluations_by_dataset(sweep, views).values()
+    sweep, kept = study.sweep, KeptDatasets(study.folder.datasets)
+    asked = evaluations_by_dataset(sweep, study.views, kept).values()
     return {
         evaluation_set.evaluation_id: (called, evaluation_set.kind)
         for name in sweep.evaluations

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from anynet_study.data import DatasetView, keep_labels, load_dataset, reading_kept
+from anynet_study.data import DatasetView, KeptDatasets, keep_labels, load_dataset
 from anynet_study.design_space import Population
 from anynet_study.dispatch.calibration import (
     Calibrated,
@@ -39,8 +39,8 @@ class OpenStudy:
     def begin(self) -> None:
         """Begin the study on disk, or go on with it; raises as `StudyFolder.begin`.
 
-        It keeps the labels of its datasets, and the digests of weights that it starts from: to look
-        at it and to collect it needs no others.
+        The study's folder then holds the labels of the datasets and the digests of the weight files
+        that runs start from, so that a study can be looked at and collected without these files.
         """
         self.folder.begin(self.sweep, self.population)
         tests = map(load_dataset, datasets_of(self.sweep)[1])
@@ -95,15 +95,13 @@ def open_study(name: str | Path, changes: Sequence[str] = (), whole: bool = Fals
             raise UserError(f"{change}: a study stays what it is; only launch.* can be changed")
     folder = StudyFolder.open(name)
     sweep, population = Sweep.load(folder.sweep_file, changes), folder.population()
-    if whole:
-        return _opened(folder, sweep, population, whole)
-    with reading_kept(folder.datasets):
-        return _opened(folder, sweep, population, whole)
+    return _opened(folder, sweep, population, whole)
 
 
 def _opened(folder: StudyFolder, sweep: Sweep, population: Population, whole: bool) -> OpenStudy:
-    views = load_views(sweep, whole)
+    kept = None if whole else KeptDatasets(folder.datasets)
+    views = load_views(sweep, whole, kept)
     digests = NO_DIGESTS if whole else folder.digests()
-    plan = make_plan(sweep, population, views, digests=digests)
+    plan = make_plan(sweep, population, views, digests=digests, kept=kept)
     study = OpenStudy(folder, sweep, population, views, plan)
     return study.planned_by(Recorded.read(folder.journals)) if sweep.trials else study

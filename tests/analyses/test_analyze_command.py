@@ -330,4 +330,5 @@ def test_the_heading_says_of_which_part_the_tables_are(study: Path, wide: Path) 
         part = ["--where", condition, "--table", "correlations"]
         assert f"; only runs where {condition}" in run(source, *part, width=200)
         assert json.loads(run(source, *part, "--json"))["where"] == condition
-        assert f"; only runs where {condition}." in run(source, *part, "--format", "latex")
+        said = condition.replace("<", "$<$").replace(">", "$>$")
+        assert f"Only runs where {said}." in run(source, *part, "--format", "latex")
