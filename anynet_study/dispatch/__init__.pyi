@@ -25,8 +25,8 @@ from .opened import OpenStudy as OpenStudy
 from .opened import open_study as open_study
 from .opened import open_sweep as open_sweep
 from .pack import pack_by_length as pack_by_length
-from .plan import PlannedRun as PlannedRun
 from .plan import make_plan as make_plan
+from .planned_run import PlannedRun as PlannedRun
 from .process import keep_freed_memory as keep_freed_memory
 from .recorded import JournalReader as JournalReader
 from .recorded import Recorded as Recorded

@@ -21,7 +21,8 @@ from anynet_study.dispatch.cost.sizes import (
 )
 from anynet_study.dispatch.failures import retries
 from anynet_study.dispatch.pack import last_end, pack_jobs
-from anynet_study.dispatch.plan import Plan, PlannedRun, Prices, make_plan, plan_of
+from anynet_study.dispatch.plan import Plan, Prices, make_plan, plan_of
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import JournalReader
 from anynet_study.dispatch.settings import (
     Setting,
@@ -155,8 +156,8 @@ def left_of(plan: Plan, done: Counter[Kind]) -> list[PlannedRun]:
 def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCost:
     """Runs and predicted device seconds for each dataset and recipe, in the plan's order.
 
-    Of trials those go on that take the longest: no outcome costs more, and where all settings take
-    equally long, none costs less.
+    In each rung of tuning, the trials that take the longest are assumed to go on. So the cost is an
+    upper bound, and exact where all settings take equally long.
 
     Raises UserError for a dataset that is neither there nor in the catalog, and for a recipe that
     does not fit a dataset.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from anynet_study.dispatch.ledger import SubmittedJob
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.errors import first_line
 from anynet_study.store import FailureKind
 from anynet_study.study_folder import StudyFolder
@@ -27,9 +27,9 @@ ATTACHED = "worker of process"
 #: At most this many bytes are read, from the end of a log.
 TAIL_BYTES = 1 << 20
 
-#: What Slurm writes of a job that it ended, and the kind of failure that it is of the runs at which
-#: the worker was: "" is none. The first that is found counts: a job that is cancelled or out of
-#: time is killed, too.
+#: Patterns of what Slurm writes when it ends a job, with the kind of failure that this is for the
+#: runs that the worker was training ("" if it is none) and words for people. The first pattern that
+#: is found counts, because Slurm also reports jobs as killed that were cancelled or out of time.
 REASONS: tuple[tuple[str, FailureKind, str], ...] = (
     (r"oom.kill|Out Of Memory|OOM Killed", "oom", "killed for want of memory"),
     (r"DUE TO TIME LIMIT", "timeout", "ended at the job's time limit"),
@@ -68,9 +68,9 @@ FULL = 64 << 10
 class Ending:
     """How the last worker of a job ended; a job that was requeued had several."""
 
-    #: The runs at which it was: none where it left in order, or before it was at any.
+    #: The runs that it was training; empty if it left in order, or had not begun any.
     runs: tuple[str, ...]
-    #: What it is of those runs; "": no failure of theirs.
+    #: The kind of failure of those runs; "" if they did not fail.
     kind: FailureKind
     #: Why, for people.
     words: str

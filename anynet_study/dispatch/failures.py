@@ -23,9 +23,9 @@ from anynet_study.store import FailureKind, JournalWriter, RunRecord
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
-#: A run has failed if this many workers were killed at it.
+#: A run has failed if this many workers were killed while they trained it.
 MOST_DEATHS = 2
-#: What a job's end is of a run that was saved on the way: it only goes on later.
+#: Ends of jobs that are no failure of a run that had been saved: it goes on from there.
 PASSING = frozenset({"timeout", "node"})
 #: Kinds of failure that another attempt may not meet: with less memory, or on another node.
 PASSING_KINDS = frozenset({"oom", "timeout", "node"})
@@ -48,11 +48,11 @@ class Death:
 
 
 def deaths_in(study: StudyFolder, ends: Iterable[Ending]) -> list[Death]:
-    """The deaths that these endings are of the runs at which they were.
+    """One `Death` for each run that a worker was training when it was killed.
 
-    A job that was cancelled, preempted, or that ended with the process that started it is none.
-    Neither is one that ran out of time, or was lost with its node, if it had saved the run: that
-    goes on from there.
+    A job that was cancelled or preempted, or that ended with the process that started it, causes no
+    deaths. Nor does a job that ran out of time or was lost with its node, for runs that it had
+    saved: they go on from there.
     """
     return [
         Death(run_id, end.kind, end.words, end.host, end.ended)

@@ -45,10 +45,10 @@ class LaunchReport:
     under_way: int = 0
     submitted: int = 0
     jobs: int = 0
-    #: Failed runs that are tried again, of those submitted; and those that stay as they are.
+    #: How many of the submitted runs failed before; and how many failed runs are not tried again.
     retried: int = 0
     failed: int = 0
-    #: Of the jobs that ran already, those whose worker gave no sign of life for long.
+    #: Ids of running jobs whose worker gave no sign of life for long.
     silent: Sequence[str] = ()
     #: Runs and jobs that Slurm has no room for now, and why.
     runs_left: int = 0

@@ -213,8 +213,9 @@ def jobs_elsewhere(
 ) -> dict[SubmittedJob, float]:
     """Local workers of other machines that may live and have runs without a record.
 
-    They cannot be seen from here. With the seconds since their last sign of life; those that left
-    are not among them, nor those of this machine or container before it was started again.
+    They cannot be seen from here. The values are seconds since a worker's last sign of life.
+    Workers that have left are not included, nor those that ran here before this machine or
+    container was started again.
     """
     ended, found = frozenset(recorded), dict[SubmittedJob, float]()
     here = time.time() - psutil.Process(1).create_time()

@@ -30,7 +30,8 @@ from anynet_study.dispatch.failures import (
 )
 from anynet_study.dispatch.ledger import SubmittedJob, logs_name
 from anynet_study.dispatch.pack import pack_for_workers
-from anynet_study.dispatch.plan import Plan, PlannedRun
+from anynet_study.dispatch.plan import Plan
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.process import tell_to_leave
 from anynet_study.dispatch.recorded import NO_RETRIES, JournalReader, Recorded, Retries, Retry
 from anynet_study.dispatch.snapshot import Snapshot, take
@@ -227,7 +228,7 @@ class _LocalTraining:
         self._look()
 
     def _give_less_memory(self) -> None:
-        """To the runs at which a worker was killed, of which nothing is recorded."""
+        """Retry with less memory the runs that a killed worker was at, if nothing is recorded."""
         died = self.retries_of(self.reader.read()).items()
         less = {run_id: retry for run_id, retry in died if not retry.failures}
         self.retries = {**self.retries, **less}

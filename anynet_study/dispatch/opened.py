@@ -39,8 +39,8 @@ class OpenStudy:
     def begin(self) -> None:
         """Begin the study on disk, or go on with it; raises as `StudyFolder.begin`.
 
-        It keeps the labels of its datasets, and the digests of weights that it starts from: to look
-        at it and to collect it needs no others.
+        The study's folder then holds the labels of the datasets and the digests of the weight files
+        that runs start from, so that a study can be looked at and collected without these files.
         """
         self.folder.begin(self.sweep, self.population)
         tests = map(load_dataset, datasets_of(self.sweep)[1])

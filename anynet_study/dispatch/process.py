@@ -38,7 +38,7 @@ class Interruption:
         self._next_beat = 0.0
 
     def requested(self) -> bool:
-        """Whether to save and leave. To ask is a sign of life."""
+        """Whether to save and leave. Each call is also noted as a sign of life."""
         if self.alive_file is not None and time.monotonic() >= self._next_beat:
             self._next_beat = time.monotonic() + BEAT
             with suppress(OSError):  # a full disk is for the journal to find out

@@ -26,7 +26,7 @@ Left = Callable[[Sequence[str]], Sequence[float]]
 class Eta:
     """Predicted seconds, and what they assume."""
 
-    #: Until the last job ends; None while none runs: when one will is not known.
+    #: Until the last job ends; None if no job runs, because it is not known when one will begin.
     seconds: float | None
     #: Of work that is left in jobs, run after run on one worker.
     work: float

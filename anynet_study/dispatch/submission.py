@@ -26,7 +26,7 @@ from anynet_study.dispatch.executors import (
 )
 from anynet_study.dispatch.ledger import intend, logs_name, settle
 from anynet_study.dispatch.pack import pack_jobs
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.dispatch.slurm.commands import comment_of
 from anynet_study.dispatch.slurm.site import Site

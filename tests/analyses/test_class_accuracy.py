@@ -46,7 +46,9 @@ def test_the_accuracy_on_each_class_in_table_figure_and_words() -> None:
     assert list(points) == pytest.approx(list(loaded.figure_data("class-accuracy")["mean"]))
     assert "90% bootstrap" in study(level=0.9).caption("class-accuracy")
     (said,) = next(f for f in findings(loaded) if f.topic == "Classes").sentences
-    assert said.startswith("Classes differ most on pets: the architectures are right on 10.00")
+    assert said.startswith(
+        "Classes differ most on pets: the mean accuracy of the architectures is 10.00"
+    )
 
 
 def test_weights_count_unless_they_are_refused() -> None:
