@@ -290,8 +290,9 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
     chance = worst["random"] - worst["oracle"]
     said = [
         f"Choosing the architecture that is best on {source} costs{most} "
-        f"{with_interval(worst, 'regret')} points of error more than the best one there; choosing "
-        f"one at random costs {wording.number(chance)}."
+        f"{wording.number(worst['regret'])} points of error above the least that was measured "
+        f"there, which noise of training lowers; choosing one at random costs "
+        f"{wording.number(chance)}."
     ]
     if len(rows) > 1:
         middle = wording.number(float(rows["regret"].median()))
@@ -299,7 +300,10 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
     useless = list(rows.loc[rows["gain"] <= 0, "target"])
     if useless:
         where = some(useless, len(rows), "targets")
-        said.append(f"On {where}, that is no better than choosing one at random.")
+        said.append(
+            f"On {where}, its measured error is no lower than that of one chosen at random; "
+            "whether the choice helps there is undecided."
+        )
     return said
 
 
