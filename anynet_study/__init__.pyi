@@ -3,6 +3,7 @@ from .design_space import Architecture as Architecture
 from .design_space import DesignSpace as DesignSpace
 from .design_space import Population as Population
 from .design_space import reference as reference
+from .stages import launch as launch
 from .stages import run as run
 from .store import ResultStore as ResultStore
 from .store import ResultStores as ResultStores

@@ -260,8 +260,7 @@ class Analysed:
         table = analysis.table(self)
         resamples = self.options.resamples
         table.attrs.setdefault("resamples", min(resamples, analysis.most_resamples or resamples))
-        for name in ("method", "level", "seed"):
-            table.attrs.setdefault(name, getattr(self.options, name))
+        table.attrs.setdefault("seed", self.options.seed)
         if "scale" in table.attrs and "scale" not in table:
             table["scale"] = table.attrs["scale"]
         return table

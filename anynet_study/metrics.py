@@ -45,8 +45,8 @@ SHOWN: Mapping[str, str] = MappingProxyType(
 )
 
 
-#: (classes, classes) images by true class and predicted class.
-Confusion = NDArray[np.int64]
+#: (classes, classes) images, or shares of them, by true class and predicted class.
+Confusion = NDArray[Any]
 
 
 def confusion_matrix(
@@ -232,10 +232,14 @@ def error_interval(
     level: float = 0.95,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Percentile interval of `prediction_error`, from resamples of the images.
+    """Interval of `prediction_error`, as if other images had been tested.
 
-    Arguments as there. What one image adds to a confusion matrix does not depend on the others: it
-    is resampled as a multinomial of its cells, and images of several classes as counts of images.
+    Arguments as there. Percentiles of the Bayesian bootstrap (Rubin 1981): the shares of the cells
+    of the confusion matrix are drawn from their Dirichlet distribution, given the counts and one
+    image more, half of it right and half wrong, spread over the classes that are there. So 50
+    images without an error do not say that there is none: the prior is Jeffreys's of an error.
+    The interval holds the error itself. Images of several classes are resampled as they are,
+    without that floor.
     """
     generator, images = np.random.default_rng(seed), len(truth)
     if truth.ndim == 2:
@@ -244,11 +248,30 @@ def error_interval(
         values = (2 * (drawn @ (has * says)) / np.maximum(drawn @ (has + says), 1)).mean(axis=1)
     else:
         cells = confusion_matrix(truth, predictions, classes)
-        drawn = generator.multinomial(images, cells.ravel() / images, resamples)
-        values = np.array([OF_CONFUSION[metric](one.reshape(cells.shape)) for one in drawn])
+        shares = _drawn_shares(cells, resamples, generator)
+        values = np.array([OF_CONFUSION[metric](one.reshape(cells.shape)) for one in shares])
     tail = 50.0 * (1.0 - level)
     high, low = np.percentile(values, [tail, 100.0 - tail])
-    return error_of(low), error_of(high)
+    error = prediction_error(metric, truth, predictions, classes)
+    return min(error_of(low), error), max(error_of(high), error)
+
+
+def _drawn_shares(
+    cells: Confusion, resamples: int, generator: np.random.Generator
+) -> NDArray[np.float64]:
+    """(resamples, classes**2) shares of the cells of a confusion matrix, as in `error_interval`."""
+    there = np.flatnonzero(cells.sum(axis=1))
+    share = cells.sum(axis=1)[there] / cells.sum()
+    one_more = np.diag(share / 2)
+    if len(there) > 1:
+        wrong = np.outer(share, np.ones(len(there))) / (2 * (len(there) - 1))
+        one_more += wrong - np.diag(np.diag(wrong))
+    given = cells.astype(np.float64)
+    given[np.ix_(there, there)] += one_more
+    held = np.flatnonzero(given)
+    drawn = np.zeros((resamples, given.size))
+    drawn[:, held] = generator.dirichlet(given.ravel()[held], resamples)
+    return drawn
 
 
 def chance_error(labels: NDArray[Any], classes: int, metric: str) -> float:

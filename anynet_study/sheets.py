@@ -173,6 +173,11 @@ def first_repeat(rows: pd.DataFrame) -> tuple[int, int] | None:
     return int((rows == rows.loc[later]).all(axis=1).idxmax()), later
 
 
+def is_table(path: Path) -> bool:
+    """Whether a file is called like a table that is read."""
+    return path.name.lower().removesuffix(".gz").endswith(ENDINGS)
+
+
 def read_sheet(path: Path, separator: str = "", encoding: str = "") -> Sheet:
     """Read a table of results. Raises UserError for what is none, and for unclear columns.
 

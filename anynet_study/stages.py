@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from anynet_study.data import DatasetView, reading_kept
+from anynet_study.data import DatasetView, KeptDatasets
 from anynet_study.dispatch import (
     JournalReader,
     OpenStudy,
@@ -16,6 +16,7 @@ from anynet_study.dispatch import (
     check_may_begin,
     evaluations_by_dataset,
     finished_by_others,
+    launch_missing,
     open_sweep,
     resolve_on,
     train_all,
@@ -30,6 +31,8 @@ from anynet_study.sweep import Sweep
 from anynet_study.training import epoch_lengths, steps_per_epoch
 
 if TYPE_CHECKING:
+    import submitit
+
     from anynet_study.study import Study
 
 
@@ -83,6 +86,31 @@ def run(sweep: Sweep | Path | str, resamples: int = 10_000, retry_failed: bool =
     opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
     run_study(opened, resamples, retry_failed, (False, False), print)
     return load(opened.folder.folder, resamples=resamples)
+
+
+def launch(
+    sweep: Sweep | Path | str, executor: "submitit.Executor | None" = None
+) -> list["submitit.Job[None]"]:
+    """Submit what is missing of a study as `anynet-study launch` does, and return at once.
+
+    `sweep` is one that was made in Python, or its file. `executor` is one of submitit's for Slurm,
+    this machine or this process, with a user's own options (partition, container, lines of setup);
+    by default the sweep's `launch` says where. It is not changed: each array of jobs is submitted
+    by a copy, with the study's mark as comment. Returns the jobs that were submitted now; what is
+    in a job already is not submitted again. To know when a study is done, ask `anynet-study status`
+    and not each job for its result: results are in the study's journals. Jobs of a `DebugExecutor`
+    train in this process, when their `result()` is asked for.
+
+    Raises UserError for what cannot be submitted, and WorkFailedError where Slurm does not answer
+    or refuses.
+
+    >>> import anynet_study, submitit
+    >>> executor = submitit.AutoExecutor("logs", cluster="slurm")  # doctest: +SKIP
+    >>> executor.update_parameters(slurm_partition="gpu", gpus_per_node=1)  # doctest: +SKIP
+    >>> jobs = anynet_study.launch("sweeps/paper.yaml", executor)  # doctest: +SKIP
+    """
+    opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
+    return list(launch_missing(opened, executor=executor)[1])
 
 
 def run_study(
@@ -152,8 +180,6 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
     recorded = Recorded.read(study.folder.journals) if study.sweep.trials else None
     study = study.planned_by(recorded) if recorded else study
     sweep, population, views = study.sweep, study.population, study.views
-    with reading_kept(study.folder.datasets):
-        names = _evaluation_names(sweep, views)
     provenance = {
         "sweep": sweep.to_yaml(),
         "question": sweep.question,
@@ -170,14 +196,15 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
         recipes=list(sweep.recipes),
         anew=anew,
         truths={label: view.test_labels for label, view in views.items()},
-        evaluations=names,
+        evaluations=_evaluation_names(study),
         trials=trial_table(study.plan, views, recorded) if recorded else None,
     )
 
 
-def _evaluation_names(sweep: Sweep, views: Mapping[str, DatasetView]) -> dict[str, tuple[str, str]]:
+def _evaluation_names(study: OpenStudy) -> dict[str, tuple[str, str]]:
     """What the sweep calls each of its further evaluations, and its kind, by id, in its order."""
-    asked = evaluations_by_dataset(sweep, views).values()
+    sweep, kept = study.sweep, KeptDatasets(study.folder.datasets)
+    asked = evaluations_by_dataset(sweep, study.views, kept).values()
     return {
         evaluation_set.evaluation_id: (called, evaluation_set.kind)
         for name in sweep.evaluations

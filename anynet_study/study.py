@@ -6,8 +6,8 @@
 import html
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,9 @@ NAMED = 6
 NO_POPULATION = "the parameters of the architectures are not known"
 NO_REPLICATES = "no architecture was trained more than once on any dataset"
 NO_STORE_REPLICATES = "replicates are only in a results store"
+NO_DATASETS = "datasets are described only in a results store"
+NO_TRAINING_ERRORS = "no training errors are stored"
+NO_TOP5 = "top-5 errors on datasets of more than five classes are not known"
 NO_CURVES = "no learning curves are stored"
 NOT_TUNED = "no recipe is tuned"
 ONE_RECIPE = "all runs have the same recipe"
@@ -41,7 +44,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Predicted:
+class ImagePredictions:
     """What architectures took the images of one test set for."""
 
     architectures: list[str]
@@ -57,18 +60,60 @@ class Predicted:
         return correctness(self.classes, self.labels, self.architectures)
 
 
-class Known(Generic[T]):
-    """A property of a study that is read once; without a `default`, UserError with the reason."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inputs:
+    """What a study is read from: tables in memory here, a results store in `StoreInputs`.
 
-    def __init__(self, reason: str = "", default: T | None = None) -> None:
-        self.reason, self.default = reason, default
+    None, or nothing, is what a study does not have.
+    """
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+    #: Architectures x datasets, percent, NaN = missing.
+    errors: pd.DataFrame
+    #: Source, family and targets.
+    roles: Roles | None = None
+    #: What is known of each architecture: `architecture`, and d1, w1, ..., flops or such.
+    architectures: pd.DataFrame | None = None
+    #: Long: architecture, dataset, replicate, error.
+    replicates: pd.DataFrame | None = None
+    #: Long: dataset, architecture, epoch, error; of the first replicates, on test images.
+    curves: pd.DataFrame | None = None
+    #: As `ResultStore.datasets()`.
+    datasets: pd.DataFrame | None = None
+    #: Architectures x datasets: top-1 error on the training images in the last epoch.
+    training_errors: pd.DataFrame | None = None
+    #: Errors under the other recipes, by name, on the datasets that these were trained on.
+    recipes: dict[str, pd.DataFrame] = field(default_factory=dict)
+    #: As `ResultStore.trials()`: the runs of tuned recipes.
+    trials: pd.DataFrame | None = None
+    #: Errors on "top1" and "top5", of the datasets for which both are known.
+    by_metric: dict[str, pd.DataFrame] = field(default_factory=dict)
+    #: (dataset, test set, architectures) -> what those took its images for.
+    predicted: Callable[[str, str, list[str]], ImagePredictions] | None = None
+    #: Of each dataset, such as "top1"; none where they are not known.
+    metrics: dict[str, str] = field(default_factory=dict)
+    #: Mean seconds of a run on each dataset, where they were measured.
+    costs: dict[str, float] = field(default_factory=dict)
+    #: Test sets among the columns of `errors`, with the dataset that each is a further one of.
+    shifts: dict[str, str] = field(default_factory=dict)
+    #: Of a dataset, its test sets' numbers of images, where they are known; its own is "test".
+    images: dict[str, dict[str, int]] = field(default_factory=dict)
+    #: Distances of its datasets: a, b, fid_corrected, fid_low, fid_high, as `data distance` writes.
+    distances: pd.DataFrame | None = None
+    #: Of a dataset, the test sets in which networks chose among fewer classes: how many.
+    choices: dict[str, dict[str, int]] = field(default_factory=dict)
+    #: Of a dataset, what each of its runs' evaluations is.
+    kinds: dict[str, dict[str, EvaluationKind]] = field(default_factory=dict)
+    #: By dataset, errors on its runs' evaluations: architectures x test sets, "test" first.
+    evaluated: dict[str, pd.DataFrame] = field(default_factory=dict)
+    #: The same of the other recipes, by name.
+    recipe_evaluated: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict)
 
-    def __get__(self, study: "Study", owner: type | None = None) -> T:
-        found = study.read(self.name, self.reason)
-        return self.default if found is None and self.default is not None else found
+
+def needed(found: T | None, reason: str) -> T:
+    """What was found; UserError with the reason where there is nothing."""
+    if found is None or (isinstance(found, dict) and not found):
+        raise UserError(reason)
+    return found
 
 
 class Study(Analysed):
@@ -87,16 +132,13 @@ class Study(Analysed):
     def __init__(
         self,
         name: str,
-        readers: Mapping[str, Callable[[], Any]],
+        inputs: Inputs,
         options: Options,
         analyses: Mapping[str, Analysis["Study"]],
         store: "ResultStore | None" = None,
     ) -> None:
-        """`readers` read the properties, by name, None for what is not there; "errors" always."""
         super().__init__(name, options, analyses)
-        self.store = store
-        self._readers = readers
-        self._read: dict[str, Any] = {}
+        self.inputs, self.store = inputs, store
 
     @staticmethod
     def open(source: Any, *roles: Any, **options: Any) -> "Study":
@@ -128,15 +170,20 @@ class Study(Analysed):
             return getattr(self, name)
         return None
 
-    #: Architectures x datasets, percent, NaN = missing.
-    errors = Known[pd.DataFrame]("no run has an error")
-    #: Source, family and targets.
-    roles = Known[Roles](NO_ROLES)
+    @property
+    def errors(self) -> pd.DataFrame:
+        """Architectures x datasets, percent, NaN = missing."""
+        return self.inputs.errors
+
+    @property
+    def roles(self) -> Roles:
+        """Source, family and targets."""
+        return needed(self.inputs.roles, NO_ROLES)
 
     @property
     def architectures(self) -> pd.DataFrame:
         """What is known of each architecture: `architecture`, and d1, w1, ..., flops or such."""
-        table: pd.DataFrame = self.read("architectures", NO_POPULATION)
+        table = needed(self.inputs.architectures, NO_POPULATION)
         if self.options.unweighted:
             return table.drop(columns="weight", errors="ignore")
         return table
@@ -199,7 +246,7 @@ class Study(Analysed):
     @property
     def replicates(self) -> pd.DataFrame:
         """Long: architecture, dataset, replicate, error; some architecture was trained twice."""
-        table: pd.DataFrame = self.read("replicates", NO_STORE_REPLICATES)
+        table = needed(self.inputs.replicates, NO_STORE_REPLICATES)
         if not table.duplicated(["architecture", "dataset"]).any():
             raise UserError(NO_REPLICATES)
         return table
@@ -207,40 +254,75 @@ class Study(Analysed):
     @property
     def curves(self) -> pd.DataFrame:
         """Long: dataset, architecture, epoch, error; of the first replicates, on test images."""
-        table: pd.DataFrame = self.read("curves", NO_CURVES)
+        table = needed(self.inputs.curves, NO_CURVES)
         if not table["error"].notna().any():
             raise UserError(NO_CURVES)
         return table
 
-    #: As `ResultStore.datasets()`.
-    datasets = Known[pd.DataFrame]("datasets are described only in a results store")
-    #: Architectures x datasets: top-1 error on the training images in the last epoch.
-    training_errors = Known[pd.DataFrame]("no training errors are stored")
-    #: Errors under the other recipes, by name, on the datasets that these were trained on.
-    recipes = Known[dict[str, pd.DataFrame]](ONE_RECIPE)
-    #: As `ResultStore.trials()`: the runs of tuned recipes.
-    trials = Known[pd.DataFrame](NOT_TUNED)
-    #: Errors on "top1" and "top5", of the datasets for which both are known.
-    by_metric = Known[dict[str, pd.DataFrame]](
-        "top-5 errors on datasets of more than five classes are not known"
-    )
-    #: (dataset, test set, architectures) -> what those took its images for.
-    predicted = Known[Callable[[str, str, list[str]], Predicted]](NO_PREDICTIONS)
-    #: Of each dataset, such as "top1"; none where they are not known.
-    metrics = Known[dict[str, str]](default={})
-    #: Mean seconds of a run on each dataset, where they were measured.
-    costs = Known[dict[str, float]](default={})
-    #: Test sets among the columns of `errors`, with the dataset that each is a further one of.
-    shifts = Known[dict[str, str]](default={})
-    #: Of a dataset, its test sets' numbers of images, where they are known; its own is "test".
-    images = Known[dict[str, dict[str, int]]](default={})
-    #: Distances of its datasets: a, b, fid_corrected, fid_low, fid_high, as `data distance` writes.
-    distances = Known[pd.DataFrame](NO_DISTANCES)
-    #: Of a dataset, the test sets in which networks chose among fewer classes: how many.
-    choices = Known[dict[str, dict[str, int]]](default={})
+    @property
+    def datasets(self) -> pd.DataFrame:
+        """As `ResultStore.datasets()`."""
+        return needed(self.inputs.datasets, NO_DATASETS)
 
-    #: Of a dataset, what each of its runs' evaluations is.
-    kinds = Known[dict[str, dict[str, EvaluationKind]]](default={})
+    @property
+    def training_errors(self) -> pd.DataFrame:
+        """Architectures x datasets: top-1 error on the training images in the last epoch."""
+        return needed(self.inputs.training_errors, NO_TRAINING_ERRORS)
+
+    @property
+    def recipes(self) -> dict[str, pd.DataFrame]:
+        """Errors under the other recipes, by name."""
+        return needed(self.inputs.recipes, ONE_RECIPE)
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """As `ResultStore.trials()`: the runs of tuned recipes."""
+        return needed(self.inputs.trials, NOT_TUNED)
+
+    @property
+    def by_metric(self) -> dict[str, pd.DataFrame]:
+        """Errors on "top1" and "top5", of the datasets for which both are known."""
+        return needed(self.inputs.by_metric, NO_TOP5)
+
+    @property
+    def predicted(self) -> Callable[[str, str, list[str]], ImagePredictions]:
+        """(dataset, test set, architectures) -> what those took its images for."""
+        return needed(self.inputs.predicted, NO_PREDICTIONS)
+
+    @property
+    def distances(self) -> pd.DataFrame:
+        """Distances of its datasets, as `data distance` writes them."""
+        return needed(self.inputs.distances, NO_DISTANCES)
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        """Of each dataset, such as "top1"; none where they are not known."""
+        return self.inputs.metrics
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """Mean seconds of a run on each dataset, where they were measured."""
+        return self.inputs.costs
+
+    @property
+    def shifts(self) -> dict[str, str]:
+        """Datasets that are further test sets, and which of the others each is one of."""
+        return self.inputs.shifts
+
+    @property
+    def images(self) -> dict[str, dict[str, int]]:
+        """Of a dataset, its test sets' numbers of images; its own is "test"."""
+        return self.inputs.images
+
+    @property
+    def choices(self) -> dict[str, dict[str, int]]:
+        """Of a dataset, the test sets with a choice of fewer classes: how many."""
+        return self.inputs.choices
+
+    @property
+    def kinds(self) -> dict[str, dict[str, EvaluationKind]]:
+        """Of a dataset, what each of its runs' evaluations is."""
+        return self.inputs.kinds
 
     @property
     def evaluated(self) -> dict[str, pd.DataFrame]:
@@ -248,7 +330,7 @@ class Study(Analysed):
 
         Those of its runs' evaluations, and the datasets that `shifts` says are its test sets.
         """
-        found: dict[str, pd.DataFrame] = dict(self.read("evaluated") or {})
+        found = dict(self.inputs.evaluated)
         for dataset in dict.fromkeys(self.shifts.values()):
             names = [name for name, of in self.shifts.items() if of == dataset]
             own = found.get(dataset, self.errors[[dataset]].rename(columns={dataset: "test"}))
@@ -277,7 +359,7 @@ class Study(Analysed):
     @property
     def recipe_test_sets(self) -> dict[str, dict[str, pd.DataFrame]]:
         """As `test_sets`, under the other recipes, by name."""
-        tables = self.read("recipe_evaluated", ONE_RECIPE)
+        tables = needed(self.inputs.recipe_evaluated, ONE_RECIPE)
         return {name: found for name, of in tables.items() if (found := self.chosen(of, SHIFT))}
 
     def kind_of(self, dataset: str, test_set: str) -> EvaluationKind:
@@ -311,8 +393,8 @@ class Study(Analysed):
 
     def read_all(self) -> None:
         """Read all properties now, before the store is closed or processes part."""
-        for name in self._readers:
-            self.read(name)
+        for one in fields(Inputs):
+            getattr(self.inputs, one.name)
 
     def best(self, dataset: str, count: int) -> list[str]:
         """The architectures of the lowest errors on a dataset, the best first."""
@@ -340,13 +422,3 @@ class Study(Analysed):
             for name, fact in facts.items()
         )
         return f"<table><caption>Study {html.escape(self.name)}</caption>{rows}</table>"
-
-    def read(self, name: str, reason: str = "") -> Any:
-        """What a reader reads, once; with a reason UserError where there is nothing of it."""
-        if name not in self._read:
-            self._read[name] = self._readers[name]() if name in self._readers else None
-        found = self._read[name]
-        empty = found is None or (isinstance(found, dict) and not found)
-        if reason and empty:
-            raise UserError(reason)
-        return found

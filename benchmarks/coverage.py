@@ -1,79 +1,332 @@
-"""How often 95% intervals of Spearman's rho hold the population's value, by simulation.
+"""How often intervals hold the truth, and how often conclusions are wrong, by simulation.
 
-    python -m benchmarks.coverage            (about 4 minutes on 2 cores)
+    python -m benchmarks.coverage                (about 20 minutes on 2 cores)
+    python -m benchmarks.coverage --studies 40   (a first impression)
 
-Each row: a population, and for n = 16, 40 and 500 architectures the share of samples whose BCa
-and plain percentile interval (1,000 resamples) holds the population's rho. The populations:
-normal ones; "fanning", where the spread of one error grows with the other; "coarse", errors of
-few distinct values. The last two rows are differences between the correlations of two correlated
-proxies with one target. The standard error of a share of 2,000 samples is 0.5 points.
+A row: what is asked of which population, how many studies were simulated, and the share of them
+in which the interval held the truth (nominally 95%), or in which one conclusion of a family or more
+was wrong (nominally at most 5%). A share p of m studies has a standard error of
+sqrt(p (1 - p) / m): 1.5 points for 95% of 200.
+
+Populations are normal but where the row says otherwise: "fanning", where the spread of one error
+grows with the other; "coarse", errors of few distinct values; "skewed", lognormal effects;
+"guesses", where 2% of the runs guess. Truths are by formula, or of a million architectures.
 """
 
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
-from scipy import stats
+import pandas as pd
+from scipy import special, stats
 
-from anynet_study.apr.bootstrap import bca, pairwise, resample_correlations
+from anynet_study import apr
+from anynet_study.apr.bootstrap import pairwise, resample_correlations
 from anynet_study.apr.options import Floats
+from anynet_study.apr.simultaneous import can_be_largest, simultaneous
+from anynet_study.metrics import error_interval
 
-SAMPLES = {16: 2000, 40: 2000, 500: 500}
 RESAMPLES = 1000
+Generator = np.random.Generator
+#: Simulates one study: whether its interval held, or a conclusion was wrong.
+Study = Callable[[Generator, int], bool]
 
 
-def normal(rho: float, n: int, generator: np.random.Generator) -> Floats:
-    return generator.multivariate_normal([0, 0], [[1, rho], [rho, 1]], n)
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    what: str
+    population: str
+    study: Study
+    #: Whether a True is a wrong conclusion, and not an interval that held.
+    wrong: bool = False
 
 
-def fanning(rho: float, n: int, generator: np.random.Generator) -> Floats:
-    x, noise = np.exp(generator.normal(size=n)), generator.normal(size=n)
-    return np.column_stack([x, x + 2 * (1 / rho - 1) * x * noise])
+def spearman(r: float) -> float:
+    """Spearman's rho of normal errors that correlate by r."""
+    return float(6 / np.pi * np.arcsin(r / 2))
 
 
-def coarse(rho: float, n: int, generator: np.random.Generator) -> Floats:
-    return np.round(2 * normal(rho, n, generator))
+def normal(r: float, n: int, draw: Generator) -> Floats:
+    return draw.multivariate_normal([0, 0], [[1, r], [r, 1]], n)
 
 
-def proxies(rhos: tuple[float, float, float], n: int, generator: np.random.Generator) -> Floats:
+def fanning(_: float, n: int, draw: Generator) -> Floats:
+    x, noise = np.exp(draw.normal(size=n)), draw.normal(size=n)
+    return np.column_stack([x, x + 0.857 * x * noise])
+
+
+def coarse(r: float, n: int, draw: Generator) -> Floats:
+    return np.round(2 * normal(r, n, draw))
+
+
+def guesses(r: float, n: int, draw: Generator) -> Floats:
+    values = normal(r, n, draw)
+    return np.where(draw.random((n, 1)) < 0.02, 8.0, values)
+
+
+def of_rho(population: Callable[..., Floats], r: float, n: int) -> Study:
+    many = population(r, 1_000_000, np.random.default_rng(0))
+    truth = float(stats.spearmanr(*many.T).statistic)
+
+    def study(draw: Generator, seed: int) -> bool:
+        values = population(r, n, draw)
+        found = resample_correlations(
+            values, pairwise(values, [(0, 1)]), "spearman", RESAMPLES, seed
+        )
+        [low], [high] = found.interval(0.95)
+        return bool(low <= truth <= high)
+
+    return study
+
+
+def of_difference(rhos: tuple[float, float, float], n: int) -> Study:
+    """Of the correlations of two proxies, which correlate by the last, with one target."""
     first, second, between = rhos
     covariance = [[1, between, first], [between, 1, second], [first, second, 1]]
-    return generator.multivariate_normal([0, 0, 0], covariance, n)
+    truth = spearman(second) - spearman(first)
+
+    def study(draw: Generator, seed: int) -> bool:
+        values = draw.multivariate_normal([0, 0, 0], covariance, n)
+        pairs = pairwise(values, [(0, 2), (1, 2)])
+        found = resample_correlations(values, pairs, "spearman", RESAMPLES, seed)
+        [low], [high] = (found[1:] - found[:1]).interval(0.95)
+        return bool(low <= truth <= high)
+
+    return study
 
 
-POPULATIONS = [
-    *((normal, rho) for rho in (0.0, 0.5, 0.9, 0.97)),
-    *((fanning, 0.7), (coarse, 0.7)),
-    *((proxies, (-0.4, 0.3, 0.2)), (proxies, (0.9, 0.95, 0.95))),
+def equals(n: int, proxies: int, chosen: bool) -> Study:
+    """Equally good proxies: does the interval of the chosen hold, or is one told not the best?"""
+    truth = spearman(0.6)
+
+    def study(draw: Generator, seed: int) -> bool:
+        quality = draw.normal(size=n)
+        values = np.sqrt(0.6) * quality[:, None] + np.sqrt(0.4) * draw.normal(size=(n, proxies + 1))
+        pairs = pairwise(values, [(proxy, proxies) for proxy in range(proxies)])
+        found = resample_correlations(values, pairs, "spearman", RESAMPLES, seed)
+        if not chosen:
+            return not can_be_largest(found, 0.95).all()
+        low, high = simultaneous(found, 0.95)
+        best = int(np.argmax(found.estimate))
+        return bool(low[best] <= truth <= high[best])
+
+    return study
+
+
+def carrying_over(rho: float, n: int) -> Study:
+    """Seven targets that all correlate by rho with the source: is one verdict or more wrong?"""
+    r = 2 * np.sin(np.pi * rho / 6)
+    right = "yes" if rho >= apr.SMALLEST_CORRELATION else "no"
+
+    def study(draw: Generator, seed: int) -> bool:
+        source, common = draw.normal(size=(2, n, 1))
+        own = np.sqrt(0.5) * common + np.sqrt(0.5) * draw.normal(size=(n, 7))
+        values = np.hstack([source, r * source + np.sqrt(1 - r**2) * own])
+        pairs = pairwise(values, [(0, target) for target in range(1, 8)])
+        found = resample_correlations(values, pairs, "spearman", RESAMPLES, seed)
+        said = apr.verdict(*simultaneous(found, 0.95), apr.SMALLEST_CORRELATION)
+        return not set(said) <= {right, "undecided"}
+
+    return study
+
+
+def effects(kind: str, n: int, icc: float, draw: Generator) -> Floats:
+    """(n, 2) two runs of n architectures."""
+    quality = draw.normal(size=n)
+    if kind == "skewed":
+        quality = np.exp(quality) / np.sqrt((np.e - 1) * np.e)
+    runs = np.sqrt(icc) * quality[:, None] + np.sqrt(1 - icc) * draw.normal(size=(n, 2))
+    return np.where(draw.random((n, 2)) < 0.02, 8.0, runs) if kind == "guesses" else runs
+
+
+def long(runs: Floats, repeated: int, dataset: str = "d") -> pd.DataFrame:
+    """Replicates as a long table, of which the first so many architectures have two."""
+    n = len(runs)
+    columns = {"architecture": np.tile(np.arange(n), 2), "replicate": np.repeat([0, 1], n)}
+    table = pd.DataFrame({**columns, "dataset": dataset, "error": runs.T.ravel()})
+    return table[(table["replicate"] == 0) | (table["architecture"] < repeated)]
+
+
+def of_reliability(kind: str, icc: float, n: int, repeated: int) -> Study:
+    many = effects(kind, 400_000, icc, np.random.default_rng(0))
+    truth = float(stats.spearmanr(*many.T).statistic)
+
+    def study(draw: Generator, seed: int) -> bool:
+        runs = long(effects(kind, n, icc, draw), repeated)
+        row = apr.noise_ceiling(runs, "spearman", RESAMPLES, seed).iloc[0]
+        return bool(row["icc_low"] <= truth <= row["icc_high"])
+
+    return study
+
+
+def of_corrected(kind: str, n: int, repeated: int) -> Study:
+    """Two datasets with the same mean errors: without noise they correlate by 1."""
+
+    def study(draw: Generator, seed: int) -> bool:
+        state = draw.integers(2**32)
+        runs = [effects(kind, n, 0.8, np.random.default_rng(state)) for _ in range(2)]
+        mean = effects(kind, n, 1.0, np.random.default_rng(state))
+        runs[1] = np.sqrt(0.8) * mean + np.sqrt(0.2) * draw.normal(size=(n, 2))
+        both = pd.concat(
+            [long(part, repeated, name) for part, name in zip(runs, "ab", strict=True)]
+        )
+        row = apr.corrected_correlations(both, "spearman", RESAMPLES, seed).iloc[0]
+        return bool(row["corrected_low"] <= 1 <= row["corrected_high"])
+
+    return study
+
+
+def of_targets(count: int, n: int, new: bool) -> Study:
+    """The mean over all targets, or one new target, from a study of so many of them."""
+
+    def study(draw: Generator, seed: int) -> bool:
+        rhos = np.clip(0.5 + 0.15 * draw.normal(size=count + 1), -0.95, 0.95)
+        source = draw.normal(size=(n, 1))
+        targets = rhos[1:] * source + np.sqrt(1 - rhos[1:] ** 2) * draw.normal(size=(n, count))
+        table = pd.DataFrame(np.hstack([source, targets]) + 50).rename(columns=str)
+        names = list(table)
+        row = apr.compare_proxies(table, names[:1], names[1:], None, "pearson", RESAMPLES, seed)
+        truth = rhos[0] if new else 0.5
+        kind = "new" if new else "random"
+        return bool(row[f"{kind}_low"].iloc[0] <= truth <= row[f"{kind}_high"].iloc[0])
+
+    return study
+
+
+def of_robustness(base: int, shift: int, n: int) -> Study:
+    """All models on one line: is one told to be robust?"""
+
+    def study(draw: Generator, seed: int) -> bool:
+        true = 1 + 0.35 * draw.normal(size=n)
+        own = 100 * draw.binomial(base, special.expit(true)) / base
+        new = 100 * draw.binomial(shift, special.expit(0.9 * true - 0.7)) / shift
+        table = pd.DataFrame({"own": own, "new": new})
+        found = apr.effective_robustness(table, "own", images={"own": base, "new": shift})
+        return bool((found["robust"] == "yes").any())
+
+    return study
+
+
+def of_order(noise: float, n: int) -> Study:
+    """The same order on two datasets, under noise that grows with the error: called reversed?"""
+
+    def study(draw: Generator, seed: int) -> bool:
+        quality = np.sort(draw.normal(size=n))
+        spread = noise * np.exp(0.6 * quality)[:, None]
+        parts = []
+        for name, mean in (("a", 30 + 3 * quality), ("b", 10 + 2 * quality)):
+            runs = mean[:, None] + spread * draw.normal(size=(n, 3))
+            parts.append(
+                pd.DataFrame(runs)
+                .rename_axis("architecture")
+                .reset_index()
+                .melt("architecture", None, "replicate", "error")
+                .assign(dataset=name)
+            )
+        found = apr.rank_preservation(apr.replicate_intervals(pd.concat(parts)), "a")
+        return bool((found["preserved"] == "no").any())
+
+    return study
+
+
+def of_metric(metric: str, error: float, images: int) -> Study:
+    truth = np.arange(images) % 2
+
+    def study(draw: Generator, seed: int) -> bool:
+        predicted = np.where(draw.random(images) < error / 100, 1 - truth, truth)
+        low, high = error_interval(metric, truth, predicted, 2, RESAMPLES, seed=seed)
+        return bool(low <= error <= high)
+
+    return study
+
+
+ROWS = [
+    *(
+        Row(f"rho, n = {n}", f"{population.__name__} {r}", of_rho(population, r, n))
+        for population, r in (
+            (normal, 0.0),
+            (normal, 0.5),
+            (normal, 0.9),
+            (fanning, 0.7),
+            (coarse, 0.7),
+            (guesses, 0.7),
+        )
+        for n in (14, 30, 100)
+    ),
+    *(
+        Row(f"difference of rhos, n = {n}", f"normal {rhos}", of_difference(rhos, n))
+        for rhos in ((-0.4, 0.3, 0.2), (0.9, 0.95, 0.95))
+        for n in (6, 14, 100)
+    ),
+    *(
+        Row(f"the chosen of {proxies} proxies, n = {n}", "equals", equals(n, proxies, True))
+        for proxies, n in ((4, 30), (8, 30), (8, 100))
+    ),
+    *(
+        Row(f"not the best of 8, n = {n}", "equals", equals(n, 8, False), wrong=True)
+        for n in (14, 30, 100)
+    ),
+    *(
+        Row(f"carries over, 7 targets, n = {n}", f"rho {rho}", carrying_over(rho, n), wrong=True)
+        for rho in (0.29, 0.3)
+        for n in (14, 30, 100)
+    ),
+    *(
+        Row(
+            f"reliability, {n}, {twice} twice", f"{kind} {icc}", of_reliability(kind, icc, n, twice)
+        )
+        for kind, icc in (("normal", 0.7), ("skewed", 0.9), ("guesses", 0.7))
+        for n, twice in ((100, 16), (30, 30), (14, 14))
+    ),
+    *(
+        Row(f"corrected rho, {n}, {twice} twice", kind, of_corrected(kind, n, twice))
+        for kind in ("normal", "skewed")
+        for n, twice in ((100, 100), (100, 16), (30, 30))
+    ),
+    *(
+        Row(f"{what} of {count}, n = 100", "normal 0.5 ± 0.15", of_targets(count, 100, new))
+        for what, new in (("targets at random", False), ("a new target", True))
+        for count in (3, 7)
+    ),
+    *(
+        Row(
+            f"robust, {base:,}/{shift:,} images",
+            "one line, n = 40",
+            of_robustness(base, shift, 40),
+            wrong=True,
+        )
+        for base, shift in ((10_000, 10_000), (1_000, 10_000))
+    ),
+    *(
+        Row(f"order reversed, n = {n}", "noise grows", of_order(0.8, n), wrong=True)
+        for n in (30, 100)
+    ),
+    *(
+        Row(f"{metric}, 50 images", f"error {error}%", of_metric(metric, error, 50))
+        for metric in ("balanced_accuracy", "macro_f1")
+        for error in (2.0, 10.0)
+    ),
 ]
 
 
-def truth(values: Floats) -> float:
-    """rho of a pair, or of a triple the second proxy's less the first's."""
-    target = values[:, -1]
-    rhos = [stats.spearmanr(column, target).statistic for column in values.T[:-1]]
-    return float(rhos[-1] - rhos[0] if len(rhos) > 1 else rhos[0])
+def share(row: Row, studies: int) -> float:
+    """Percent of the studies that are True."""
+    held = [row.study(np.random.default_rng([seed, 7]), seed) for seed in range(studies)]
+    return 100 * float(np.mean(held))
 
 
-def coverage(population, parameters, n: int, samples: int) -> tuple[float, float]:  # type: ignore[no-untyped-def]
-    generator = np.random.default_rng(n)
-    target = truth(population(parameters, 1_000_000, generator))
-    held = np.zeros((samples, 2), dtype=bool)
-    for sample in range(samples):
-        values = population(parameters, n, generator)
-        last = values.shape[1] - 1
-        pairs = pairwise(values, [(column, last) for column in range(last)])
-        resampled = resample_correlations(values, pairs, "spearman", RESAMPLES, seed=sample)
-        if last == 2:
-            resampled = resampled[1:] - resampled[:1]
-        low, high = bca(resampled.estimate, resampled.draws, resampled.jackknife, 0.95)
-        plain = np.nanquantile(resampled.draws, [0.025, 0.975])
-        held[sample] = low[0] <= target <= high[0], plain[0] <= target <= plain[1]
-    return tuple(100 * held.mean(axis=0))
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--studies", type=int, default=200)
+    studies = parser.parse_args().studies
+    print(f"of {studies} studies each, in percent")
+    for row in ROWS:
+        kind = "wrong" if row.wrong else "held"
+        print(f"{row.what:36} {row.population:24} {kind:5} {share(row, studies):5.1f}", flush=True)
 
 
 if __name__ == "__main__":
-    print(f"{'population':34}" + "".join(f"   n={n:<4} BCa  pct" for n in SAMPLES))
-    for population, parameters in POPULATIONS:
-        line = f"{population.__name__ + ' ' + str(parameters):34}"
-        for n, samples in SAMPLES.items():
-            ours, plain = coverage(population, parameters, n, samples)
-            line += f"        {ours:5.1f} {plain:4.1f}"
-        print(line, flush=True)
+    main()

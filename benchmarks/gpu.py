@@ -282,6 +282,8 @@ def _shares(task: Task, device: torch.device) -> Iterator[Row]:
     spec, view = _first(task)
     trainer = make_trainer(spec, view, DeviceImages(device))
     stream = torch.cuda.Stream() if device.type == "cuda" else None
+    if stream is not None:
+        stream.wait_stream(torch.cuda.current_stream())  # on which the trainer was made
     with torch.cuda.stream(stream):
         trainer.begin_epoch(0)
         count = min(STEPS_PROFILED, task.steps)
@@ -302,7 +304,9 @@ def _shares(task: Task, device: torch.device) -> Iterator[Row]:
         wall = time.perf_counter() - began
     yield Row("share of a step that waits for images", round(waited / wall, 3))
     if stream is not None:
-        busy = sum(event.self_device_time_total for event in profile.key_averages()) / 1e6
+        rows = profile.key_averages()  # those of the host tell the time of their kernels again
+        kernels = [it for it in rows if it.device_type.name == "CUDA"]
+        busy = sum(kernel.self_device_time_total for kernel in kernels) / 1e6
         yield Row("share in which the GPU works, one network", round(busy / wall, 3))
 
 

@@ -8,9 +8,9 @@ kills are done; a study that ends is compared with one that was never killed, an
 its datasets yet to be packed. Prints how far the study was at the kills. Exits with 1 where a
 recorded run was gone after a kill, a run was recorded twice, or a study ended with other results.
 
-Launchers and workers are forks of a process that has imported what they need, and the report has
-four figures, which saves most of their time; otherwise they do what the command does. `--commands`
-starts them as users do.
+Launchers are forks of a process that has imported what they need, and the report has four figures,
+which saves most of their time; otherwise they do what the command does. `--commands` starts them as
+users do. Workers are started as always.
 """
 
 import argparse
@@ -26,8 +26,6 @@ from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import psutil
 
@@ -56,47 +54,15 @@ SHORTEST, LONGEST = 0.02, 0.4
 KILLS_IN_PHASE = 6
 #: Seconds that anything may take.
 HANGS = 600.0
-#: What launchers and workers import.
+#: What launchers import.
 IMPORTS = (
     "cli.app",
-    "dispatch.worker",
+    "dispatch.local",
     "stages",
     "analyses.loading",
     "report.page",
     "report.drawing",
 )
-
-
-class Forked:
-    """What a launcher uses of `subprocess.Popen`, for a worker that is a fork of the launcher."""
-
-    def __init__(
-        self, command: list[str], env: dict[str, str], stdout: Any, stderr: Any, **_: Any
-    ) -> None:
-        self.pid, self._ended = os.fork(), False
-        if self.pid:
-            return
-        try:
-            os.setsid()
-            os.dup2(stdout.fileno(), 1)
-            os.dup2(stderr.fileno(), 2)
-            os.closerange(3, 1024)  # the launcher's lock, among others
-            os.environ.update(env)
-            from anynet_study.dispatch.job import run_task
-
-            run_task(Path(command[-2]), command[-1])
-        finally:
-            os._exit(0)
-
-    def poll(self) -> int | None:
-        """0 when it has ended."""
-        self._ended = self._ended or os.waitpid(self.pid, os.WNOHANG)[0] == self.pid
-        return 0 if self._ended else None
-
-    def terminate(self) -> None:
-        """Ask it to leave."""
-        if self.poll() is None:
-            os.kill(self.pid, signal.SIGTERM)
 
 
 def command(folder: Path, name: str, commands: bool) -> None:
@@ -110,11 +76,9 @@ def command(folder: Path, name: str, commands: bool) -> None:
     if commands:
         os.execv(sys.executable, [sys.executable, "-m", "anynet_study", *arguments])
     from anynet_study.cli import main
-    from anynet_study.dispatch import local
     from anynet_study.report import write_report
 
     write_report.__defaults__ = (FIGURES[:4],)
-    local.subprocess = SimpleNamespace(Popen=Forked, DEVNULL=None)  # type: ignore[attr-defined, assignment]
     sys.argv = ["anynet-study", *arguments]
     main()
 

@@ -57,6 +57,7 @@ class FakeSlurm:
         (folder / "scripts").mkdir()
         for name, text in {
             "sbatch": SBATCH,
+            "srun": "#!/bin/sh\n",
             "squeue": '#!/bin/sh\ncat "$FAKE/queue"\n',
             "scontrol": '#!/bin/sh\necho "MaxArraySize            = $(cat "$FAKE/max_array")"\n',
             "sinfo": '#!/bin/sh\nprintf "main*|infinite\\nshort|30:00\\n"\n',

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from tiny_study import TINY
 
-from anynet_study.dispatch.launch import OpenStudy, open_sweep
 from anynet_study.dispatch.ledger import intend, settle
+from anynet_study.dispatch.opened import OpenStudy, open_sweep
 
 _FOLDER = TemporaryDirectory(prefix="anynet-study-tests-")
 atexit.register(_FOLDER.cleanup)

@@ -49,8 +49,6 @@ def refusal(typed: Type, *arguments: object) -> str:
         ("recipes.basic.metric=top5", "dataset digits-2: metric top5 needs more than 5 classes"),
         ("recipes.basic.resolution=64", "resolution 64 exceeds the images' 8 pixels"),
         ("population.count=99999999", "population: count: 99999999 is not a whole number from 1"),
-        ("datasets.digits-2.classes=11", "dataset digits-2: classes: 11, but 'digits' has 10"),
-        ("datasets.digits-2.classes=[1, x]", "dataset digits-2: classes: 'digits' has no class"),
         ("datasets.blobs.per_class=100000", "dataset blobs: per_class: 100000, but class"),
         ("datasets.nothing.base=nothing", "no dataset 'nothing' in "),
         ("datasets.evil.base=../../etc", "dataset name '../../etc': legal are"),

@@ -17,7 +17,7 @@ from command import train
 from tiny_study import TINY
 
 from anynet_study import load
-from anynet_study.data import PackedDataset, Split, load_dataset, reading_kept
+from anynet_study.data import KeptDatasets, PackedDataset, Split, load_dataset
 from anynet_study.design_space import Population
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, read_journals
@@ -79,8 +79,7 @@ def labels_of(dataset: PackedDataset) -> list[Any]:
 
 def of_kept(path: Path) -> list[Any]:
     """What reading commands take from a study instead of the dataset."""
-    with reading_kept(path.parent.parent):
-        dataset = load_dataset(path.parent.name)
+    dataset = load_dataset(path.parent.name, kept=KeptDatasets(path.parent.parent))
     return [dataset.meta, *labels_of(dataset)]
 
 

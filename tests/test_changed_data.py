@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tiny_study import TINY, Type, typing_in
 
-from anynet_study.dispatch.launch import OpenStudy, open_sweep
+from anynet_study.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.snapshot import PACKAGE, check, take
 from anynet_study.dispatch.worker import train_runs

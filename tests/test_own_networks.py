@@ -17,7 +17,7 @@ from tiny_study import TINY, Type, typing_in
 from torch import nn
 
 from anynet_study.dispatch import worker
-from anynet_study.dispatch.launch import open_sweep
+from anynet_study.dispatch.opened import open_sweep
 from anynet_study.dispatch.process import Interruption
 from anynet_study.models.foreign import trace_network
 from anynet_study.store import ResultStore, read_journal
@@ -215,7 +215,7 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace(__name__="torchvision"))
     monkeypatch.setitem(sys.modules, "torchvision.models", models)
     trace_network.cache_clear()
-    for base, classes in (("imagenet", 8), ("cifar10", None)):
+    for base, classes in (("imagenet", 8), ("insects", 8)):
         source = write_miniature(base, tmp_path / "downloads", classes=classes)
         in_this_process(tmp_path, "data", "add", base, "--from", source, "--size", 16)
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
@@ -235,7 +235,7 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     runs = ResultStore(opened.folder.results).table("runs", ["network", "status"]).to_pydict()
     assert set(runs["status"]) == {"completed"}
     assert set(runs["network"]) == set(small)
-    told = {"rank_preservation": "", "transforms": "--dataset cifar10"}
+    told = {"rank_preservation": "", "transforms": "--dataset insects"}
     told |= {"figure_a6": "--recipe tuned --source imagenet"}
     for name, options in told.items():
         typed = [f"{name}.py", "studies/models", *options.split(), "-o", "."]

@@ -20,8 +20,8 @@ from tiny_study import Type
 
 from anynet_study import ResultStore, stages
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.launch import OpenStudy, open_sweep
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.opened import OpenStudy, open_sweep
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.run_records import WorkerJournals
 from anynet_study.dispatch.tuning import check_tuning

@@ -32,7 +32,8 @@ from anynet_study.study import Study
 HERE = Path(__file__).parent
 BUNDLE = HERE / "release" / "results.h5"
 FIGURES = ["source", "proxies", "matrix", "depth", "width", "noise"]
-TABLES = ["match", "proxies", "class-or-size", "regret", "drivers", "noise", "recipes"]
+TABLES = ["match", "over-targets", "proxies", "class-or-size", "regret", "drivers", "noise"]
+TABLES += ["recipes"]
 #: Of `at_equal_depth`.
 RESAMPLES = 10_000
 AT_EQUAL_DEPTH = "At equal depth: partial correlations with the targets"
@@ -48,6 +49,7 @@ def tables(study: Study) -> dict[str, str]:
     chosen["class-or-size"] = chosen["class-or-size"].drop(
         columns=["fewer_images", "fewer_classes"]
     )
+    chosen["over-targets"] = chosen["over-targets"].drop(columns=["without", "estimate_without"])
     chosen["regret"] = chosen["regret"].query("proxy == 'cifar10' and top == 1")
     chosen["drivers"] = chosen["drivers"].query("parameter == 'cumulative depth'")
     grids = {ANALYSES[name].title: grid_of(table, ANALYSES[name]) for name, table in chosen.items()}

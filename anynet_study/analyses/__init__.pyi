@@ -22,7 +22,7 @@ from .registry import FIGURES as FIGURES
 from .registry import SECTIONS as SECTIONS
 from .registry import TABLES as TABLES
 from .registry import TOPICS as TOPICS
-from .registry import Finding as Finding
 from .registry import Section as Section
+from .registry import TopicFindings as TopicFindings
 from .registry import chosen_names as chosen_names
 from .registry import findings as findings

@@ -1,4 +1,4 @@
-"""Tables of errors in files, in percent or as accuracies or fractions."""
+"""Tables of errors in files, in percent or as accuracies or fractions: read as `import` does."""
 
 from pathlib import Path
 
@@ -6,37 +6,50 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anynet_study.apr import check_errors, in_percent
 from anynet_study.apr.population import stages_of
 from anynet_study.errors import UserError
+from anynet_study.sheets import Sheet, read_sheet, sheet_of
 from anynet_study.sql import rows_where
-from anynet_study.store import read_sheet, stage_columns
+from anynet_study.store import ImportOptions, errors_of_table, stage_columns
 
-#: Columns of a table that describe the architecture, and no errors on a dataset.
-NUMBERS = ("stem_width", "se_ratio", "weight", "flops", "parameters", "activations")
-TEXTS = ("stem", "block")
+#: What messages call a table that is in no file, and the column of its index.
+IN_MEMORY, INDEX = Path("table"), "architecture"
 
 
 def read_table(path: Path, accuracy: bool, fraction: bool | None) -> dict[str, pd.DataFrame]:
-    """What `described` says of a CSV or Parquet table.
+    """The "errors" in percent of a table in a file, and the "architectures" where it describes any.
 
     Raises UserError, beginning with the path, for what is no table of errors.
     """
-    try:
-        return described(_table_of(path), accuracy, fraction)
-    except UserError as error:
-        reason = str(error).removeprefix(f"{path}: ").removeprefix("errors: ")
-        raise UserError(f"{path}: {reason}") from None
+    return _understood(read_sheet(path), accuracy, fraction)
 
 
 def described(
     table: pd.DataFrame, accuracy: bool, fraction: bool | None
 ) -> dict[str, pd.DataFrame]:
-    """The "errors" in percent, and the "architectures" where the table says anything of them."""
-    about = _described(list(table.columns))
-    found = {"architectures": _population(table[about])} if about else {}
-    errors = check_errors(table.drop(columns=about), 0)
-    return found | {"errors": in_percent(errors, accuracy, fraction)}
+    """The same of a table in memory, whose index names the architectures and is kept."""
+    columns = [table.index.astype(object), *(table[name].astype(object) for name in table.columns)]
+    cells = [
+        [None if pd.isna(cell) else cell for cell in column.to_numpy(object).tolist()]
+        for column in columns
+    ]
+    sheet = sheet_of(IN_MEMORY, [INDEX, *map(str, table.columns)], cells)
+    found = _understood(sheet, accuracy, fraction)
+    found["errors"].index = table.index.rename(INDEX)
+    if "architectures" in found:
+        found["architectures"][INDEX] = table.index
+    return found
+
+
+def _understood(sheet: Sheet, accuracy: bool, fraction: bool | None) -> dict[str, pd.DataFrame]:
+    options = ImportOptions(
+        quantity="accuracy" if accuracy else "error",
+        unit=None if fraction is None else "fraction" if fraction else "percent",
+    )
+    errors, models = errors_of_table(sheet, options)
+    if stages := stage_columns(models.columns):
+        stages_of(stages)
+    return {"errors": errors} | ({"architectures": models} if models.shape[1] > 1 else {})
 
 
 def part_of(known: dict[str, pd.DataFrame], where: str) -> dict[str, pd.DataFrame]:
@@ -60,30 +73,3 @@ def part_of(known: dict[str, pd.DataFrame], where: str) -> dict[str, pd.DataFram
         about = known["architectures"]
         found["architectures"] = about[about["architecture"].isin(part.index)]
     return found
-
-
-def _described(columns: list[str]) -> list[str]:
-    """Which columns describe the architecture: numbers first, then texts."""
-    known = {*NUMBERS, *stage_columns(columns)}
-    numbers = [name for name in columns if name in known]
-    return numbers + [name for name in columns if name in TEXTS]
-
-
-def _population(described: pd.DataFrame) -> pd.DataFrame:
-    """Raises UserError for a cell that is no number where it should be, and stages with gaps."""
-    texts = [name for name in described.columns if name in TEXTS]
-    numbers = described.drop(columns=texts)
-    if stage_columns(numbers.columns):
-        stages_of(numbers.columns)
-    checked = check_errors(numbers, fewest=0) if len(numbers.columns) else numbers
-    return checked.join(described[texts]).reset_index()
-
-
-def _table_of(path: Path) -> pd.DataFrame:
-    """The cells by model and column: a number, a text, or None."""
-    sheet = read_sheet(path)
-    (first, *others) = sheet.columns
-    if not others:
-        raise UserError(f"{path}: needed: a column of models, and one of errors for each dataset")
-    index = pd.Index(sheet.names(first).astype(str), name="architecture", dtype=object)
-    return pd.DataFrame({name: sheet.columns[name] for name in others}, index, dtype=object)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +18,16 @@ from anynet_study.analysis import Options
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import EvaluationKind
+from anynet_study.sheets import is_table
 from anynet_study.store import ResultStore, StorePart, find_store, stored_json
-from anynet_study.study import Predicted, Study
+from anynet_study.study import ImagePredictions, Inputs, Study
 
-TABLE_SUFFIXES = (".csv", ".parquet")
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]
 DISTANCE_COLUMNS = ("a", "b", "fid_corrected", "fid_low", "fid_high")
 #: The name of a dataset's own test set.
 OWN = "test"
 #: What a store may say of the parts of its datasets.
 STORED = ("role", "classes", "test_set_of")
-#: What a results store may know of a study.
-OF_A_STORE = (
-    *("errors", "architectures", "roles", "replicates", "curves", "datasets", "metrics"),
-    *("training_errors", "costs", "recipes", "by_metric", "evaluated", "images", "choices"),
-    *("predicted", "shifts", "distances", "trials", "recipe_evaluated", "kinds"),
-)
 
 
 def load(
@@ -69,10 +63,13 @@ def load(
       source target  estimate  n
     0    big  small       0.9  5
     """
-    chosen, asked = Options(**options), Asked(roles, tuple(shifts), dict(images or {}), distances)
+    chosen, asked = (
+        Options(**options),
+        DatasetOptions(roles, tuple(shifts), dict(images or {}), distances),
+    )
     if isinstance(source, pd.DataFrame):
         study = _of_table("table", described(source, accuracy, fraction), asked, chosen)
-    elif isinstance(source, str | Path) and Path(source).suffix.lower() in TABLE_SUFFIXES:
+    elif isinstance(source, str | Path) and is_table(Path(source)):
         study = _of_file(Path(source), asked, chosen, accuracy, fraction)
     else:
         study = _of_store(source, asked, chosen, accuracy or fraction is not None)
@@ -85,17 +82,12 @@ def load(
 
 
 def study_of(name: str, options: Options = Options(), **known: Any) -> Study:  # noqa: B008 - frozen
-    """A study of tables in memory: properties of `Study` by name, "errors" among them."""
-    readers = {key: partial(_same, value) for key, value in known.items()}
-    return Study(name, readers, options, ANALYSES)
-
-
-def _same(value: Any) -> Any:
-    return value
+    """A study of tables in memory: fields of `Inputs`, "errors" among them."""
+    return Study(name, Inputs(**known), options, ANALYSES)
 
 
 @dataclass(frozen=True)
-class Asked:
+class DatasetOptions:
     """What is asked of the parts that datasets have, and said of their test images."""
 
     #: The name of a source: all datasets are its targets that have no other part.
@@ -180,7 +172,7 @@ class Asked:
 
 
 def _of_file(
-    path: Path, asked: Asked, options: Options, accuracy: bool, fraction: bool | None
+    path: Path, asked: DatasetOptions, options: Options, accuracy: bool, fraction: bool | None
 ) -> Study:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
@@ -189,7 +181,9 @@ def _of_file(
     return _of_table(path.name, read_table(path, accuracy, fraction), asked, options)
 
 
-def _of_table(name: str, known: dict[str, pd.DataFrame], asked: Asked, options: Options) -> Study:
+def _of_table(
+    name: str, known: dict[str, pd.DataFrame], asked: DatasetOptions, options: Options
+) -> Study:
     if options.where:
         known = part_of(known, options.where)
     roles, shifts = asked.parts(pd.DataFrame({"dataset": known["errors"].columns}))
@@ -199,7 +193,7 @@ def _of_table(name: str, known: dict[str, pd.DataFrame], asked: Asked, options: 
 
 
 def _of_store(
-    source: str | Path | ResultStore, asked: Asked, options: Options, converted: bool
+    source: str | Path | ResultStore, asked: DatasetOptions, options: Options, converted: bool
 ) -> Study:
     if converted:
         raise UserError(
@@ -208,19 +202,18 @@ def _of_store(
     store = source if isinstance(source, ResultStore) else find_store(source)
     if options.where:
         store = StorePart(store, options.where)
-    reading = StoreReading(store, asked, options)
-    readers = {name: partial(getattr, reading, name) for name in OF_A_STORE}
+    inputs = StoreInputs(store, asked, options)
     path = store.path.resolve()
     name = path.parent.name if path.name == "results.h5" else path.stem
-    study = Study(name, readers, options, ANALYSES, store)
-    _ = study.errors, reading.parts  # or a name that is not there would be told of later
+    study = Study(name, inputs, options, ANALYSES, store)
+    _ = inputs.errors, inputs.parts  # or a name that is not there would be told of later
     return study
 
 
-class StoreReading:
-    """What a results store knows of a study: a property for each of `Study`'s, None for nothing."""
+class StoreInputs(Inputs):
+    """The inputs of a study that has a results store; each is read when it is first asked for."""
 
-    def __init__(self, store: ResultStore, asked: Asked, options: Options) -> None:
+    def __init__(self, store: ResultStore, asked: DatasetOptions, options: Options) -> None:
         self.store, self.asked, self.options = store, asked, options
         #: metric, recipe and replicates, as methods of the store take them
         self.choice = (options.metric, options.recipe, options.replicates)
@@ -236,7 +229,7 @@ class StoreReading:
         metric = self.options.metric
         return datasets if metric is None else datasets.assign(metric=metric)
 
-    @property
+    @cached_property
     def metrics(self) -> dict[str, str]:
         return dict(zip(self.datasets["dataset"], self.datasets["metric"], strict=True))
 
@@ -245,35 +238,35 @@ class StoreReading:
         """Roles and further test sets."""
         return self.asked.parts(self.datasets)
 
-    @property
+    @cached_property
     def roles(self) -> Roles | None:
         """None where there is no source or no target."""
         return self.parts[0]
 
-    @property
+    @cached_property
     def shifts(self) -> dict[str, str]:
         return self.parts[1]
 
-    @property
+    @cached_property
     def errors(self) -> pd.DataFrame:
         return self.store.errors(*self.choice)
 
-    @property
+    @cached_property
     def architectures(self) -> pd.DataFrame:
         return self.store.architectures()
 
-    @property
+    @cached_property
     def replicates(self) -> pd.DataFrame:
         return self.store.replicates(self.options.metric, self.options.recipe)
 
-    @property
+    @cached_property
     def recipes(self) -> dict[str, pd.DataFrame]:
         metric, _, replicates = self.choice
         others = [name for name in self.store.recipes if name != self.recipe]
         errors = {name: self.store.errors(metric, name, replicates) for name in others}
         return {name: table.dropna(axis="columns", how="all") for name, table in errors.items()}
 
-    @property
+    @cached_property
     def trials(self) -> pd.DataFrame | None:
         found = self.store.trials()
         return None if found.empty else found
@@ -282,7 +275,7 @@ class StoreReading:
     def curves(self) -> pd.DataFrame:
         return curves_of(self.store, self.datasets, self.recipe)
 
-    @property
+    @cached_property
     def training_errors(self) -> pd.DataFrame | None:
         known = self.curves.dropna(subset="train_top1")
         if known.empty:
@@ -291,11 +284,11 @@ class StoreReading:
         table = last["train_top1"].last().astype(float).unstack()
         return table[[name for name in dict.fromkeys(self.curves["dataset"]) if name in table]]
 
-    @property
+    @cached_property
     def distances(self) -> pd.DataFrame | None:
         return self.asked.read_distances(self.store.path)
 
-    @property
+    @cached_property
     def costs(self) -> dict[str, float]:
         """Of completed runs."""
         runs = self.store.runs(["dataset", "recipe", "status", "seconds"])
@@ -303,7 +296,7 @@ class StoreReading:
         seconds = runs[runs["seconds"] > 0].groupby("dataset")["seconds"].mean()
         return {str(name): float(value) for name, value in seconds.items()}
 
-    @property
+    @cached_property
     def by_metric(self) -> dict[str, pd.DataFrame]:
         """Of the datasets where five guesses are not all there are."""
         datasets, kept = self.datasets, {}
@@ -319,7 +312,7 @@ class StoreReading:
     def evaluated(self) -> dict[str, pd.DataFrame]:
         return self._evaluated(self.recipe)
 
-    @property
+    @cached_property
     def recipe_evaluated(self) -> dict[str, dict[str, pd.DataFrame]]:
         """Of the recipes whose runs were evaluated on any."""
         others = [name for name in self.store.recipes if name != self.recipe]
@@ -340,7 +333,7 @@ class StoreReading:
                 tables[dataset] = tables[dataset].drop(columns=evaluation, errors="ignore")
         return {name: table for name, table in tables.items() if table.shape[1] > 1}
 
-    @property
+    @cached_property
     def images(self) -> dict[str, dict[str, int]]:
         known = self.datasets.dropna(subset="test_images")
         counts = {
@@ -361,7 +354,7 @@ class StoreReading:
             for dataset, evaluation, identity in found.itertuples(index=False)
         ]
 
-    @property
+    @cached_property
     def kinds(self) -> dict[str, dict[str, EvaluationKind]]:
         """As the store says; of evaluations before it did, from what determines them.
 
@@ -384,7 +377,7 @@ class StoreReading:
             kinds.setdefault(dataset, {})[evaluation] = kind
         return kinds
 
-    @property
+    @cached_property
     def choices(self) -> dict[str, dict[str, int]]:
         """Of evaluations on a dataset's own images as they are."""
         found: dict[str, dict[str, int]] = {}
@@ -395,7 +388,9 @@ class StoreReading:
                 found.setdefault(dataset, {})[evaluation] = len(classes)
         return found
 
-    def predicted(self, dataset: str, test_set: str, architectures: Sequence[str]) -> Predicted:
+    def predicted(
+        self, dataset: str, test_set: str, architectures: Sequence[str]
+    ) -> ImagePredictions:
         """Predictions of the first replicates of these architectures, as far as they are stored.
 
         `test_set` is "test", or an evaluation on the dataset's own images, such as turned ones.
@@ -421,7 +416,7 @@ class StoreReading:
         places = np.sort(first.index.to_numpy())
         known = list(runs["architecture"].iloc[places])
         names = stored_json(self._row(dataset).get("class_names"), list, "class_names")
-        return Predicted(known, predictions[places], labels, tuple(map(str, names)))
+        return ImagePredictions(known, predictions[places], labels, tuple(map(str, names)))
 
     def _labels(self, dataset: str) -> NDArray[np.uint16]:
         try:

@@ -1,5 +1,7 @@
 """How much of the errors is training noise (paper 1, section 6.1.3; paper 4, Figures 1a and 8a)?"""
 
+from typing import Any
+
 import pandas as pd
 
 from anynet_study import apr, plots
@@ -9,16 +11,29 @@ from anynet_study.errors import UserError
 from anynet_study.plots import wording
 from anynet_study.study import NO_REPLICATES, Study
 
+#: Resamples that the intervals of reliabilities need.
+MOST_RESAMPLES = 2_000
 #: Lines of architectures that a reader can follow at all.
 MOST_LINES = 200
 
 
 def noise(study: Study) -> pd.DataFrame:
     """Variance within and between architectures, and the ceiling of correlations."""
-    table = apr.noise_ceiling(study.replicates, study.options.level)
+    table = apr.noise_ceiling(study.replicates, **noise_options(study))
     if table.empty:
         raise UserError(NO_REPLICATES)
     return table
+
+
+def noise_options(study: Study) -> dict[str, Any]:
+    """The options of reliabilities, which need fewer resamples than differences."""
+    how = study.options.correlating
+    return how | {"resamples": min(how["resamples"], MOST_RESAMPLES)}
+
+
+def known_noise(study: Study) -> pd.DataFrame | None:
+    """The table of noise, where the study has replicates at all."""
+    return None if study.known("replicates") is None else study.get("noise")
 
 
 def noise_bounds(ceiling: pd.DataFrame) -> list[str]:
@@ -58,7 +73,7 @@ NOISE = Analysis[Study](
             caption="How much of the spread is training noise. Each orange row is one architecture "
             "trained several times; above, the distribution of the mean errors of all "
             "architectures, a tick for each. sd: standard deviations in points; ICC: share of the "
-            "architectures in the variance of a single run, with its {level} interval.",
+            "architectures in the variance of the ranks of single runs, with its {level} interval.",
             draw=lambda study, replicates: plots.noise_grid(
                 replicates, study.table("noise"), study.metrics
             ),
@@ -68,8 +83,12 @@ NOISE = Analysis[Study](
     ),
     say=lambda study, table: noise_bounds(table),
     topic="Training noise",
+    most_resamples=MOST_RESAMPLES,
     section="noise",
     shown="open",
+    note="ICC: share of the architectures in the variance of the ranks of single runs (with "
+    "--method pearson: of the errors), which is the correlation of two runs of the same "
+    "architectures.",
     expected=True,
 )
 

@@ -13,6 +13,7 @@ from anynet_study.analyses.building import (
     some,
     with_interval,
 )
+from anynet_study.analyses.noise import known_noise
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_known, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
@@ -29,9 +30,8 @@ WEAK = 0.5
 
 def match(study: Study) -> pd.DataFrame:
     """Source against closest family member."""
-    icc, replicates = None, study.known("replicates")
-    if replicates is not None:
-        noise = apr.noise_ceiling(replicates, study.options.level)
+    icc, noise = None, known_noise(study)
+    if noise is not None:
         icc = dict(zip(noise["dataset"], noise["icc"], strict=True))
     table = apr.match_family(study.errors, study.roles, **study.weighted, icc=icc)
     for counts in ("classes", "member_classes"):
@@ -290,8 +290,9 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
     chance = worst["random"] - worst["oracle"]
     said = [
         f"Choosing the architecture that is best on {source} costs{most} "
-        f"{with_interval(worst, 'regret')} points of error more than the best one there; choosing "
-        f"one at random costs {wording.number(chance)}."
+        f"{wording.number(worst['regret'])} points of error above the least that was measured "
+        f"there, which noise of training lowers; choosing one at random costs "
+        f"{wording.number(chance)}."
     ]
     if len(rows) > 1:
         middle = wording.number(float(rows["regret"].median()))
@@ -299,7 +300,10 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
     useless = list(rows.loc[rows["gain"] <= 0, "target"])
     if useless:
         where = some(useless, len(rows), "targets")
-        said.append(f"On {where}, that is no better than choosing one at random.")
+        said.append(
+            f"On {where}, its measured error is no lower than that of one chosen at random; "
+            "whether the choice helps there is undecided."
+        )
     return said
 
 

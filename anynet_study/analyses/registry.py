@@ -12,6 +12,7 @@ from anynet_study.analyses import (
     drivers,
     images,
     noise,
+    over_targets,
     proxies,
     shifts,
     training,
@@ -33,6 +34,7 @@ ANALYSES: dict[str, Analysis[Study]] = {
         correlations.CORRELATIONS,
         proxies.MATCH,
         proxies.PROXIES,
+        over_targets.OVER_TARGETS,
         proxies.REGRET,
         proxies.COSTS,
         correlations.SIZES,
@@ -164,7 +166,7 @@ TOPICS = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class TopicFindings:
     """What was found on one topic, and the section of a page that shows it."""
 
     topic: str
@@ -172,7 +174,7 @@ class Finding:
     sentences: list[str]
 
 
-def findings(study: Study) -> list[Finding]:
+def findings(study: Study) -> list[TopicFindings]:
     """The answer of a study; topics without an answer are not there.
 
     It rests on tables that were made: `study.make(TABLES)` makes all of them.
@@ -182,7 +184,7 @@ def findings(study: Study) -> list[Finding]:
         if analysis.say and name in study.tables:
             said[analysis.topic] += analysis.say(study, study.tables[name])
     said["How sure"] += caution(study)
-    return [Finding(topic, TOPICS[topic], found) for topic, found in said.items() if found]
+    return [TopicFindings(topic, TOPICS[topic], found) for topic, found in said.items() if found]
 
 
 def caution(study: Study) -> list[str]:

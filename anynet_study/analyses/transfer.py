@@ -80,13 +80,14 @@ BEYOND = Analysis[Study](
     table=beyond,
     needs=("roles",),
     headings={"r2_source": "R² of source", "r2_average": "of others", "r2_both": "of both"}
-    | {"f_average": "F of others", "p_average": "p", "f_source": "F of source"}
-    | {"p_source": "p of source"},
+    | {"f_average": "F of others", "p_average": "", "f_source": "F of source", "p_source": ""}
+    | {"p_average_holm": "p of others (Holm)", "p_source_holm": "p of source (Holm)"},
     section="transfer",
     shown="folded",
     caption="What the other targets explain beyond the source",
     note="R² of regressions on the source, on the average of the other targets, and on both; "
-    "F-tests of each beyond the other.",
+    "F-tests of each beyond the other, corrected for all of the table. Noise in the source makes "
+    "the others, an average of several, explain more: a small p of others may be due to it.",
 )
 
 

@@ -34,8 +34,9 @@ from anynet_study.apr.interval_formulas import (
     fisher_interval,
     wilson_interval,
 )
-from anynet_study.apr.noise import corrected_correlations, noise_ceiling
+from anynet_study.apr.noise import corrected_correlations, noise_ceiling, reliabilities
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
+from anynet_study.apr.over_targets import compare_proxies, random_average
 from anynet_study.apr.population import (
     PARAMETERS,
     aligned_weights,
@@ -107,6 +108,7 @@ __all__ = [
     "check_errors",
     "check_level",
     "class_or_size",
+    "compare_proxies",
     "compare_spaces",
     "configurations",
     "corrected_correlations",
@@ -144,10 +146,12 @@ __all__ = [
     "other_targets",
     "pairwise",
     "proxy_costs",
+    "random_average",
     "random_search",
     "rank_changes",
     "rank_preservation",
     "relative_improvement",
+    "reliabilities",
     "replicate_intervals",
     "resample",
     "resample_correlations",

@@ -4,22 +4,9 @@ Resampling whole architectures keeps the pairs of columns together, so that diff
 and maxima of correlations can be taken resample by resample (a paired bootstrap).
 
 The intervals are BCa intervals (bias-corrected and accelerated percentiles: Efron, "Better
-bootstrap confidence intervals", 1987). How often nominal 95% intervals of Spearman's rho held the
-population's value in `benchmarks/coverage.py`, in percent, BCa | plain percentile:
-
-    population                     n = 16        n = 40        n = 500
-    normal, r = 0                95.7 | 94.5   95.9 | 95.2   94.2 | 94.6
-    normal, r = 0.5              95.1 | 95.8   95.3 | 95.4   94.4 | 94.8
-    normal, r = 0.9              96.4 | 98.1   95.5 | 96.5   94.4 | 94.4
-    normal, r = 0.97             97.8 | 97.8   95.2 | 94.8   94.8 | 95.8
-    coarse (many ties)           94.5 | 94.8   94.8 | 95.0   94.6 | 94.4
-    fanning (heavy tails)        91.2 | 92.3   92.3 | 92.8   96.0 | 95.4
-    difference, unlike proxies   95.0 | 95.5   95.8 | 96.0   97.2 | 96.6
-    difference, like proxies     96.1 | 98.0   96.3 | 97.3   94.6 | 94.6
-
-Resamples repeat architectures, whose ties pull strong correlations towards zero: percentiles are
-then too wide, which the bias correction mends, so BCa is used throughout. Below 40 architectures
-with errors that fan out, expect about 92%.
+bootstrap confidence intervals", 1987). Resamples repeat architectures, whose ties pull strong
+correlations towards zero: percentiles are then too wide, which the bias correction mends. How often
+they hold the truth is in docs/meaning.md, from `benchmarks/coverage.py`.
 """
 
 import os

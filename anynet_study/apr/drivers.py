@@ -13,8 +13,20 @@ import pandas as pd
 import scipy
 from scipy.special import stdtrit
 
-from anynet_study.apr.bootstrap import Resampled, complete_in, pairwise, resample_correlations
-from anynet_study.apr.correlations import DRAWS_BYTES, adjust, correlate_pairs, student_p_values
+from anynet_study.apr.bootstrap import (
+    PairSet,
+    Resampled,
+    complete_in,
+    pairwise,
+    resample_correlations,
+)
+from anynet_study.apr.correlations import (
+    DRAWS_BYTES,
+    adjust,
+    correlate_pairs,
+    p_values,
+    student_p_values,
+)
 from anynet_study.apr.error_tables import check_errors
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
 from anynet_study.apr.population import (
@@ -136,17 +148,18 @@ def stage_drivers(
     parameters err more. `partial` is the (rank-based) partial correlation given the columns `given`
     of the population, by default those of FLOPs and parameters that it knows of all architectures;
     NaN where there are none. Intervals are BCa bootstrap intervals; nominal 95% ones of `partial`
-    given two columns held the truth in 95% to 97.5% of samples of 12 to 120. p-values are
-    Student's t with n - 2 - len(given) degrees of freedom, "_holm" those corrected for all
-    parameters and datasets of the table.
+    given two columns held the truth in 95% to 97.5% of samples of 12 to 120. p is that of
+    `correlations`; partial_p Student's t with n - 2 - len(given) degrees of freedom; "_holm" those
+    corrected for all parameters and datasets of the table.
 
     `flips` marks a parameter that matters on this dataset (p_holm < 1 - level) and matters with the
     other sign on another one: there, what helps the one hurts the other.
 
     n counts the architectures that have the error, the stage and all of `given`. NaN where n < 4 or
     a column is constant, and partial ones where the columns `given` determine each other.
-    `weights` by architecture as in `correlations`; p is then of Kish's effective number. Raises
-    UserError for method="kendall" and for a column `given` that the population does not have.
+    `weights` by architecture as in `correlations`; partial_p is then of Kish's effective number,
+    and rejects up to 14% at a level of 5% where weights go with a column. Raises UserError for
+    method="kendall" and for a column `given` that the population does not have.
 
     >>> errors = pd.DataFrame({"big": [30, 31, 33, 34, 36]}, index=list("abcde"))
     >>> depths = {"architecture": list("abcde"), "d1": [1, 2, 2, 3, 4], "w1": [64, 48, 32, 24, 16]}
@@ -154,8 +167,8 @@ def stage_drivers(
     >>> table = stage_drivers(errors, pd.DataFrame(depths), resamples=100)
     >>> table[["parameter", "estimate", "p_holm"]].round(3).head(2)
       parameter  estimate  p_holm
-    0        d1     0.975    0.01
-    1        w1    -1.000    0.00
+    0        d1     0.975   0.067
+    1        w1    -1.000   0.067
     """
     check_level(level, resamples, seed)
     if method == "kendall":
@@ -204,6 +217,7 @@ def _of_datasets(
     compared = complete_in(values, pairs, [[*cell.values()] for cell in cells] * len(kinds))
     resampled = resample_correlations(values, compared.enough(), method, resamples, seed, weights)
     count = len(cells)
+    part = PairSet(compared.columns[:count], compared.rows[:count]).enough()
     found = {kind: resampled[i * count : (i + 1) * count] for i, kind in enumerate(kinds)}
     sizes = (compared.counts if weights is None else compared.effective(weights))[:count]
     names = [*product(errors.columns, parameters.columns)]
@@ -213,7 +227,10 @@ def _of_datasets(
         if name == "partial" and not given:
             statistic = statistic.combined(lambda values: np.full_like(values, np.nan))
         table = table.assign(**statistic.columns(level, name))
-        p = student_p_values(statistic.estimate, sizes - 2 - len(held))
+        if name == "estimate":  # as of `drivers`
+            p = p_values(values, part, statistic.estimate, method, weights)
+        else:
+            p = student_p_values(statistic.estimate, sizes - 2 - len(held))
         table["p" if name == "estimate" else "partial_p"] = p
     return table.assign(given=", ".join(given), n=compared.counts[:count])
 
@@ -222,7 +239,7 @@ def _with_flips(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """The table in its column order, with corrected p-values and the sign flips marked."""
     for kind in ("", "partial_"):
         table[f"{kind}p_holm"] = adjust(table[f"{kind}p"])
-        matters = table[f"{kind}p_holm"] < 1 - level
+        matters = table[f"{kind}p_holm"] <= 1 - level
         sign = np.sign(table["partial" if kind else "estimate"]).where(matters, 0)
         signs = sign.groupby(table["parameter"])
         both = (signs.transform("min") < 0) & (signs.transform("max") > 0)

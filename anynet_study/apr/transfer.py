@@ -16,6 +16,7 @@ import scipy
 from scipy.special import fdtrc, ndtri
 
 from anynet_study.apr.bootstrap import pairwise, resample_correlations
+from anynet_study.apr.correlations import adjust
 from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_errors
 from anynet_study.apr.fits import Scale, clip_perfect, linear_fit, to_scale
 from anynet_study.apr.gaps import image_count
@@ -213,10 +214,13 @@ def explained_beyond(
     0 and 100 in by half an image, which otherwise have no logit and are refused.
 
     Returns DataFrame[target, n, r2_source, r2_average, r2_both, f_average, p_average, f_source,
-    p_source, note]: R squared of the three regressions, the F statistic (1 and n - 3 degrees of
-    freedom) and p-value of adding the average to the source, and of adding the source to the
-    average. Rests on the architectures with all scores, but for columns that have none or are
-    constant, which are left out and keep their row with NaN and a note.
+    p_source, p_average_holm, p_source_holm, note]: R squared of the three regressions, the F
+    statistic (1 and n - 3 degrees of freedom) and p-value of adding the average to the source, and
+    of adding the source to the average, and the p-values corrected for all of the table (Holm).
+    Noise in the source, which an average of several targets has less of, lets the average explain
+    more where nothing is there: p_average says nothing of the source without that noise. Rests on
+    the architectures with all scores, but for columns that have none or are constant, which are
+    left out and keep their row with NaN and a note.
     """
     table, notes = _complete(scores, source, targets, ranges)
     units = _on(table, average, images)
@@ -232,7 +236,11 @@ def explained_beyond(
         rows.append({**row, "note": note})
     names = [f"r2_{name}" for name in ("source", "average", "both")]
     names += [f"{kind}_{name}" for name in ("average", "source") for kind in ("f", "p")]
-    result = pd.DataFrame(rows).reindex(columns=["target", "n", *names, "note"])
+    result = pd.DataFrame(rows).reindex(columns=["target", "n", *names])
+    p = result[["p_average", "p_source"]].astype(np.float64)
+    corrected = adjust(p.to_numpy().ravel()).reshape(p.shape)
+    result["p_average_holm"], result["p_source_holm"] = corrected.T
+    result["note"] = [row["note"] for row in rows]
     return with_attrs(result, scale=AVERAGED_ON[average])
 
 

@@ -15,13 +15,14 @@ from anynet_study.analysis import Analysis, remarks
 from anynet_study.apr import as_matrix, exclusions
 from anynet_study.cli.tables import harmless, number, print_table, short_name, table_text
 from anynet_study.errors import UserError
+from anynet_study.plots import wording
 from anynet_study.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
 from anynet_study.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Study
 
 SUFFIXES = {"text": ".txt", "csv": ".csv", "json": ".json", "latex": ".tex"}
 #: Rows of a table that all tables together still show.
 MANY_ROWS = 45
-#: Lines of what is left out that people see; JSON has all of them.
+#: How many lines about what is left out are printed; JSON has all of them.
 MOST_LEFT_OUT = 12
 REMEDIES = {
     NO_ROLES: "say --source, or --source, --family and --targets",
@@ -38,9 +39,16 @@ LATEX_SIGNS = {
     "∞": "$\\infty$",
 }
 
+#: What people's own text is in LaTeX, but for percent signs.
+LATEX_TEXT = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&$#_{}"}
+    | {"<": "$<$", ">": "$>$", "\\": "\\textbackslash{}"}
+    | {"~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
+)
+
 
 def choose_layout(told: str, output: Path | None, tables: int) -> str:
-    """The format of --format or of the ending of the file; text where nothing says.
+    """The format given by --format or by the ending of the file; text if neither is given.
 
     Raises UserError for a format or ending that is none, and for tables that do not fit one file.
     """
@@ -79,7 +87,7 @@ def records(table: pd.DataFrame) -> list[dict[str, object]]:
 
 
 def as_json(study: Study, names: list[str]) -> str:
-    """All of it as one JSON object."""
+    """All tables as one JSON object."""
     whole = {
         "input": study.name,
         "architectures": len(study.errors),
@@ -102,9 +110,9 @@ class Terminal(Console):
 
 
 def print_tables(study: Study, names: list[str], whole: bool) -> None:
-    """Print every table, why there are no others, and what they leave out.
+    """Print every table, the reasons why others are missing, and what the tables leave out.
 
-    Unless they are to be shown `whole`, long tables are only said to be there.
+    Long tables are only named, unless `whole`.
     """
     console = Terminal(highlight=False, markup=False)
     console.print(f"{study.name}: {_heading(study)}")
@@ -126,7 +134,7 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
 
 
 def print_summary(study: Study) -> None:
-    """Print the correlation matrix, and the best proxy of each target with how sure it is."""
+    """Print the correlation matrix, and the best proxy of each target with its interval."""
     console = Terminal(highlight=False, markup=False)
     matrix, proxies = study.table("correlations"), study.table("proxies")
     console.print(_heading(study))
@@ -155,8 +163,9 @@ def print_analysis(console: Console, analysis: Analysis[Any], table: pd.DataFram
         return
     rows = grid.rows if name == "correlations" else merge_repeats(grid).rows
     print_table(grid.headings, rows, left=grid.names, wide="split", console=console)
-    for line in [WHY_NO_INTERVAL] * grid.lacks_intervals + remarks(table):
-        console.print(line)
+    for line in [WHY_NO_INTERVAL] * grid.lacks_intervals + remarks(table) + [analysis.note]:
+        if line:
+            console.print(line)
 
 
 def with_remedy(reason: str) -> str:
@@ -218,15 +227,31 @@ def _print_matrix(console: Console, table: pd.DataFrame) -> None:
 
 
 def _typed(grid: Grid) -> Grid:
-    """With the minus that people type."""
+    """Write a number with an ASCII minus."""
     return replace(grid, rows=[[cell.replace("−", "-") for cell in row] for row in grid.rows])
+
+
+def basis(table: pd.DataFrame) -> list[str]:
+    """Sentences on how a table says that it was made; none of what it does not have."""
+    told, said = table.attrs, []
+    if "method" in told:
+        said.append(wording.correlation_name(told["method"]).capitalize())
+    if "level" in told:
+        text = f"{wording.percent(told['level'])} intervals"
+        resampled = f" (those by bootstrap of {told['resamples']:,} resamples, seed {told['seed']})"
+        said.append(text + resampled * ("resamples" in told))
+    if told.get("weighted"):
+        said.append("Architectures are weighted, as they were drawn with unequal probability")
+    return said
 
 
 def _latex(study: Study, name: str, grid: Grid) -> str:
     """A table with a caption, for the package booktabs."""
-    sentences = [ANALYSES[name].title, _method(study, [name])]
+    analysis, table = ANALYSES[name], study.tables[name]
+    part = study.options.where.translate(LATEX_TEXT)
+    sentences = [analysis.title, *basis(table), *([f"Only runs where {part}"] if part else [])]
     sentences += [WHY_NO_INTERVAL.capitalize()] if grid.lacks_intervals else []
-    sentences += [said.removesuffix(".") for said in remarks(study.tables[name])]
+    sentences += [said.removesuffix(".") for said in (*remarks(table), analysis.note) if said]
     # pandas escapes cells, but no captions: ours are free of all but percent signs.
     caption = " ".join(f"{sentence}." for sentence in sentences).replace("%", r"\%")
     text: str = pd.DataFrame(grid.rows, columns=grid.headings).to_latex(

@@ -34,7 +34,7 @@ from anynet_study.errors import UserError
 
 
 class _Commands(TyperGroup):
-    """The commands; a value that an option cannot have is one line, without their usage."""
+    """The commands. An illegal value of an option gives one line, without the usage."""
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""What a dry run prints: how many runs and jobs there would be, and what they cost."""
+"""The output of a dry run: the number of runs and jobs, and what they would cost."""
 
 import json
 from dataclasses import asdict
@@ -72,7 +72,7 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
 
 
 def tuning_lines(sweep: Sweep) -> list[str]:
-    """What is tried of each tuned recipe."""
+    """The trials of each tuned recipe."""
     tuned = [(name, it.tuning) for name, it in sweep.recipes.items() if it.tuning is not None]
     return [
         f"{name}: {' + '.join(map(str, it.counts))} runs of each architecture on each dataset "

@@ -1,4 +1,4 @@
-"""`anynet-study import`: a results store of other people's results."""
+"""`anynet-study import`: makes a results store from other people's results."""
 
 import json
 from collections.abc import Sequence
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from anynet_study.store import Files, ImportOptions, ImportReport
     from anynet_study.store.importing.described import Known
 
-#: Datasets whose median the answer lists.
+#: How many datasets are listed with their median.
 LISTED = 8
 
 
 def import_(
-    output: Annotated[Path, opt("The results store to make.", "-o", "--output")],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -39,6 +38,10 @@ def import_(
             help="Tables (CSV, Parquet, JSON), results stores (.h5), or a folder that export made.",
         ),
     ] = None,
+    output: Annotated[Path | None, opt("The results store to make.", "-o", "--output")] = None,
+    dry_run: Annotated[
+        bool, opt("Show what each column of the tables is taken for; make nothing.", "--dry-run")
+    ] = False,
     accuracy: Annotated[
         bool | None, opt("Whether the values are accuracies or errors.", "--accuracy/--error")
     ] = None,
@@ -51,6 +54,9 @@ def import_(
     ] = None,
     describe: Annotated[str, opt("Columns that describe the models.")] = "",
     ignore: Annotated[str, opt("Columns to leave out.")] = "",
+    dataset_columns: Annotated[
+        str, opt("Columns of a wide table that are datasets; the others describe the models.")
+    ] = "",
     metric: Annotated[str, opt("The metric of the values: top1, macro_f1, ...")] = "",
     recipe: Annotated[str, opt("How the models were trained: a name.")] = "imported",
     separator: Annotated[str, opt("Separator of CSV files; detected by default.")] = "",
@@ -76,10 +82,12 @@ def import_(
     A table is wide (one row per model, one column per dataset) or long (columns model, dataset,
     and error or accuracy); empty cells stay gaps. What is unclear is refused, never guessed: a
     table whose columns are not named error or accuracy needs --error or --accuracy, and one whose
-    values look like fractions --fraction or --percent.
+    values look like fractions --fraction or --percent. A model may be named by two columns:
+    --map model=name+pretrained. With --dry-run you see what each column was taken for.
 
     \b
     Examples:
+      anynet-study import testbed.csv --accuracy --dry-run
       anynet-study import testbed.csv --accuracy -o testbed.h5
       anynet-study import testbed.csv --accuracy --source val --shifts val-v2,sketch -o testbed.h5
       anynet-study import nats.csv --map model=arch_str,dataset=task,accuracy=acc -o nats.h5
@@ -88,9 +96,18 @@ def import_(
       anynet-study import release/ -o results.h5
     """
     from anynet_study.apr import Roles
-    from anynet_study.store import Files, ImportOptions, read_sidecar, with_roles
+    from anynet_study.store import (
+        Files,
+        ImportOptions,
+        read_sidecar,
+        understood_tables,
+        with_roles,
+    )
 
-    _check_output(output)
+    if output is None and not dry_run:
+        raise UserError("-o STORE.h5 is needed, or --dry-run to see how the tables are read")
+    if output is not None:
+        _check_output(output)
     roles = parse_roles(source_name, family or [], targets or [])
     given = roles if isinstance(roles, Roles) else None
     if (told := parse_names(shifts or [])) and not source_name:
@@ -107,6 +124,7 @@ def import_(
         columns=dict(_pairs("--map", columns or [])),
         describe=_names(describe),
         ignore=_names(ignore),
+        datasets=_names(dataset_columns),
         quantity=None if accuracy is None else "accuracy" if accuracy else "error",
         unit=None if fraction is None else "fraction" if fraction else "percent",
         metric=_metric(metric),
@@ -116,7 +134,15 @@ def import_(
     )
     predicted = [(name, Path(path)) for name, path in _pairs("--predictions", predictions or [])]
     truth = {name: Path(path) for name, path in _pairs("--labels", labels or [])}
-    _import(Files(tuple(files or ()), tuple(predicted), truth), output, options, known, as_json)
+    given_files = Files(tuple(files or ()), tuple(predicted), truth)
+    if dry_run or output is None:
+        accounts = understood_tables(given_files, options, known)
+        if as_json:
+            print(json.dumps([account.model_dump() for account in accounts]))
+        else:
+            print(harmless("\n".join(line for account in accounts for line in account.lines())))
+        return
+    _import(given_files, output, options, known, as_json)
 
 
 def _import(

@@ -19,9 +19,9 @@ from anynet_study.errors import UserError, counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from anynet_study.dispatch import LaunchReport
+    from anynet_study.dispatch import LaunchOptions, LaunchReport, OpenStudy
 
-Cluster = Annotated[str, opt("local or slurm; default: as the sweep says.")]
+Cluster = Annotated[str, opt("local, slurm or debug; default: as the sweep says.")]
 Changes = Annotated[
     list[str] | None,
     typer.Argument(
@@ -45,7 +45,8 @@ def launch(
     Runs that are in a job already are not submitted again, so the command can be repeated at any
     time, also after it was killed. Runs that failed because memory or time ran out, or because
     their node failed, are tried again up to launch.attempts times; for other failures see
-    anynet-study retry. --dry-run shows what sbatch would get, and needs neither Slurm nor data.
+    anynet-study retry. --cluster debug trains in this process, where a debugger can follow.
+    --dry-run shows what sbatch would get, and needs neither Slurm nor data.
 
     \b
     Examples:
@@ -59,18 +60,17 @@ def launch(
 
         print_dry_run(sweep_file, changes, as_json)
         return
-    from anynet_study.dispatch import launch_missing, open_sweep
+    from anynet_study.dispatch import LaunchOptions, open_sweep
 
-    study = open_sweep(sweep_file, changes)
-    told = launch_missing(study, retrain=retrain, others_ended=others_ended)
-    _print_launched(study.folder.folder, told, as_json)
+    options = LaunchOptions(retrain=retrain, others_ended=others_ended)
+    _launch(open_sweep(sweep_file, changes), options, as_json)
 
 
 def retry(
     study_name: StudyName,
     overrides: Changes = None,
     only: Only = "",
-    cluster: Annotated[str, opt("local or slurm; default: as launched.")] = "",
+    cluster: Annotated[str, opt("local, slurm or debug; default: as launched.")] = "",
     retrain: Retrain = False,
     others_ended: OthersEnded = False,
     as_json: AsJson = False,
@@ -88,15 +88,31 @@ def retry(
       anynet-study retry paper --only oom launch.slurm.mem_gb=64
       anynet-study retry paper --only node,timeout launch.slurm.exclude=node7
     """
-    from anynet_study.dispatch import EVERY_KIND, launch_missing, open_study
+    from anynet_study.dispatch import EVERY_KIND, LaunchOptions, open_study
 
     kinds = {kind.strip() for kind in only.split(",")} if only else EVERY_KIND
     if unknown := sorted(kinds - EVERY_KIND):
         kinds_there = ", ".join(sorted(EVERY_KIND))
         raise UserError(f"--only: unknown {unknown[0]!r}; choose from {kinds_there}")
+    options = LaunchOptions(
+        kinds=kinds,
+        limited=False,
+        only_failed=bool(only),
+        retrain=retrain,
+        others_ended=others_ended,
+    )
     study = open_study(study_name, _changes(overrides, cluster), whole=True)
-    told = launch_missing(study, kinds, False, bool(only), retrain, others_ended)
-    _print_launched(study.folder.folder, told, as_json)
+    _launch(study, options, as_json)
+
+
+def _launch(study: "OpenStudy", options: "LaunchOptions", as_json: bool) -> None:
+    from anynet_study.dispatch import launch_missing
+
+    report, jobs = launch_missing(study, options)
+    _print_launched(study.folder.folder, report, as_json)
+    if study.sweep.launch.cluster == "debug":
+        for job in jobs:  # that is when they train
+            job.results()
 
 
 def _changes(overrides: list[str] | None, cluster: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A population as a summary for people, or as JSON: how it came about, and what it is like."""
+"""A population as a summary for people, or as JSON: its origin and its properties."""
 
 import json
 from collections import Counter
@@ -18,7 +18,7 @@ from anynet_study.design_space import (
 )
 
 LABELS = ("lowest", "25%", "median", "75%", "highest")
-#: Of networks that have no stages.
+#: For networks without stages.
 NO_KIND = "their own"
 PARAMETERS = {
     "depth": "depths",
@@ -29,7 +29,7 @@ PARAMETERS = {
 
 
 def print_population(population: Population, path: Path, as_json: bool) -> None:
-    """Print how the population came about, and the spread of its parameters and costs."""
+    """Print the origin of the population, and the spread of its parameters and costs."""
     spread, stages, kinds = _spread(population), _stages(population), _kinds(population)
     if as_json:
         found = {"spread": spread, "stages": stages, "kinds": kinds}

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-#: Rows that a table on the terminal shows where nothing else is said.
+#: How many rows a table on the terminal shows by default.
 TERMINAL_ROWS = 40
-#: Endings of results stores, which take years to make and a slip of -o to lose.
+#: Endings of results stores: months of training, which a slip of -o must not overwrite.
 STORES = (".h5", ".hdf5")
 #: Rows that are converted at a time.
 BATCH_ROWS = 50_000
 #: How rows are written.
 Format = Literal["table", "csv", "json", "parquet"]
-#: What the ending of a file says; a table is for people, as text is.
+#: The format by the ending of a file.
 ENDINGS: dict[str, Format] = {
     "": "table",
     ".txt": "table",
@@ -32,10 +32,10 @@ ENDINGS: dict[str, Format] = {
 
 
 def choose_format(told: Format | None, output: Path | None) -> Format:
-    """The format of --format, or of the ending of a file; a table where nothing says.
+    """The format given by --format or by the ending of the file; a table if neither is given.
 
-    Raises UserError for an ending that says nothing, for what cannot be printed, and for a file
-    that may be a results store.
+    Raises UserError for an unknown ending, for a format that cannot be printed, and for a file that
+    may be a results store.
     """
     ending = output.suffix.lower() if output else ""
     if ending in STORES:
@@ -123,7 +123,7 @@ def _write_json(rows: "pa.Table", file: Any) -> None:
 
 
 def _json(value: Any) -> str:
-    """Exact numbers; an infinite one, which JSON has no word for, is one too large for a double."""
+    """Write numbers exactly. Infinity, which JSON lacks, becomes a number beyond float64."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{json.dumps(str(k))}: {_json(v)}' for k, v in value.items())}}}"
     if isinstance(value, list | tuple):

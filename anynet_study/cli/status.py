@@ -1,4 +1,4 @@
-"""The command `status`: how far a study is, once or again and again."""
+"""The command `status`: the progress of a study, once or repeatedly."""
 
 import json
 import time
@@ -59,7 +59,7 @@ def status(
 
 
 def _watch(name: str, look: "Callable[[], Status]", every: float, as_json: bool) -> None:
-    """Show one status after the other until nothing can change any more, or Ctrl-C."""
+    """Show the status repeatedly, until nothing can change any more or Ctrl-C is pressed."""
     from rich.console import Console
     from rich.live import Live
 
@@ -87,7 +87,7 @@ def _looks(look: "Callable[[], Status]", every: float) -> "Iterator[Status]":
 
 
 def status_text(name: str, status: "Status") -> "Group":
-    """Counts by dataset, and what is queued and left."""
+    """Counts by dataset, queued runs and missing runs."""
     from rich.console import Group
     from rich.text import Text
 
@@ -110,7 +110,7 @@ def status_line(status: "Status") -> str:
 
 
 def status_lines(status: "Status") -> list[str]:
-    """What there is to say; empty where there is nothing."""
+    """Further lines about the study; empty if there is nothing to report."""
     kinds = f" ({by_kind(status.failures)})" if status.failures else ""
     evaluations = f"{status.evaluations} of {status.evaluations_planned}"
     return [
@@ -167,7 +167,7 @@ def _silent(status: "Status") -> list[str]:
 
 
 def _left(status: "Status") -> str:
-    """What no job has, where that is known."""
+    """Runs that are in no job, if that is known."""
     if status.jobs_unknown or status.jobs_elsewhere or not status.unassigned:
         return ""
     lost = f"; {counted(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""

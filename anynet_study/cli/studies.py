@@ -1,4 +1,4 @@
-"""The command `list`: all studies, and how far they are."""
+"""The command `list`: all studies and their progress."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -16,7 +16,7 @@ Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the st
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a study is; without counts where it cannot be opened, `note` says why."""
+    """The progress of a study. If it cannot be opened, there are no counts, and `note` says why."""
 
     study: str
     state: str
@@ -49,7 +49,7 @@ def list_(folder: Folder = Path("studies"), as_json: AsJson = False) -> None:
 
 
 def progress(folder: Path) -> Progress:
-    """How far the study of a folder is."""
+    """The progress of the study in a folder."""
     from anynet_study.dispatch import JournalReader, current_status, open_study
 
     try:
@@ -58,7 +58,7 @@ def progress(folder: Path) -> Progress:
     except (UserError, OSError) as error:
         return Progress(folder.name, "unreadable", note=str(error))
     recorded = status.planned - status.missing
-    if status.is_active and not status.jobs_unknown:  # workers on other hosts are no jobs of here
+    if status.is_active and not status.jobs_unknown:  # other hosts' workers are not listed
         state = "running" if status.jobs_running or not status.jobs else "queued"
     else:
         state = "not begun" if not recorded else "stopped" if status.missing else "done"

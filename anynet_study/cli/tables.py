@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 GAP = 2
 #: Longest name that is shown whole.
 NAME_WIDTH = 18
-#: A text column is shortened, and not left out, if at least this many characters are left for it.
+#: A text column is shortened, rather than left out, if at least this many characters remain for it.
 SHORTENED = 40
-#: What becomes of a table that is wider than the terminal; see `table_text`.
+#: How a table is printed that is wider than the terminal; see `table_text`.
 Wide = Literal["fold", "split", "cut"]
 #: Numbers of the leading columns that are aligned to the left, or the places of these columns.
 Left = int | Collection[int]
@@ -169,12 +169,12 @@ def cell_text(value: Any) -> str:
 
 
 def harmless(text: str) -> str:
-    """The text without what gives a terminal orders: names of models may be anybody's."""
+    """Escape control characters: names of models may come from anybody."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def number(value: float, digits: int = 2) -> str:
-    """As on figures, with the minus that people type."""
+    """Write a number as on figures, but with an ASCII minus."""
     from anynet_study.plots import wording
 
     return wording.number(value, digits).replace("−", "-")

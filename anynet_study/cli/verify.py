@@ -45,7 +45,7 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
 
 
 def _in_store(results: Path, of_study: bool) -> "list[Finding]":
-    """What is wrong with a store. A study's, which can be built anew, may be unreadable."""
+    """What is wrong with a store. If `of_study`, it may be unreadable: it can be built again."""
     from anynet_study.store import Finding, NewerStoreError
     from anynet_study.store import verify as verify_store
 
@@ -120,7 +120,7 @@ def _places(where: str) -> "tuple[Path | None, StudyFolder | None]":
 
 
 def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
-    """What can be done, in a word and a command."""
+    """What to do about it: a few words and a command."""
     if finding.repair == "none":
         return "nothing to do"
     if finding.repair == "data":
@@ -135,7 +135,7 @@ def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
 
 
 def _print(found: "list[Finding]", name: str, study: "StudyFolder | None") -> None:
-    """Not as a table: names of journals and commands have to be copied whole."""
+    """Print findings, not as a table: names and commands must be easy to copy."""
     if not found:
         print(f"{name}: all is well")
     for finding in found:

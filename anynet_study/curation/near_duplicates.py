@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from blake3 import blake3
 from numpy.typing import NDArray
 from PIL import Image
 from scipy.fft import dctn
@@ -47,6 +48,8 @@ class _Prepared(NamedTuple):
     hashes: Hashes
     #: (N, features), each of length 1, or 0 where there are no details.
     details: Floats
+    #: (N,) equal where the thumbnails are, even those without details.
+    digests: Hashes
 
 
 def find_near_duplicates(
@@ -60,7 +63,8 @@ def find_near_duplicates(
     Both are (N, size, size, 3) uint8, their sizes may differ. Without a reference, pairs among
     `images`. Returns DataFrame[image, reference, bits, distance] of their rows, the nearest pair
     first: `bits` in which their hashes differ, and 1 minus the correlation of their details (0 to
-    `distance`). Images without details, of one colour, are never near duplicates.
+    `distance`). Images without details, of about one colour, are near duplicates only where they
+    are equal.
     """
     import pandas as pd
 
@@ -74,13 +78,17 @@ def find_near_duplicates(
 
 
 def _prepared(images: Images) -> _Prepared:
-    hashes, features = [], []
+    hashes, features, digests = [], [], []
     with progress_if_long("preparing images", len(images)) as report:
         for part in thumbnails(images):
             hashes.append(_hashes(part))
             features.append(_details(part))
+            digests += [
+                int.from_bytes(blake3(image.tobytes()).digest(8), "little") for image in part
+            ]
             report(sum(map(len, hashes)))
-    return _Prepared(np.concatenate(hashes), np.concatenate(features))
+    whole = np.array(digests, np.uint64)
+    return _Prepared(np.concatenate(hashes), np.concatenate(features), whole)
 
 
 def thumbnails(images: Images) -> Iterator[Floats]:
@@ -152,5 +160,6 @@ def _distances(ours: _Prepared, theirs: _Prepared, first: Indices, second: Indic
     for start in range(0, len(first), PAIRS):
         rows = slice(start, start + PAIRS)
         agreement = np.einsum("ij,ij->i", ours.details[first[rows]], theirs.details[second[rows]])
-        far[rows] = np.maximum(1 - agreement, 0)
+        equal = ours.digests[first[rows]] == theirs.digests[second[rows]]
+        far[rows] = np.where(equal, 0, np.maximum(1 - agreement, 0))
     return far

@@ -22,8 +22,8 @@ from .packed.dataset import PackedDataset as PackedDataset
 from .packed.decoders import Decoders as Decoders
 from .packed.images import Images as Images
 from .packed.images import JpegImages as JpegImages
+from .packed.kept import KeptDatasets as KeptDatasets
 from .packed.kept import keep_labels as keep_labels
-from .packed.kept import reading_kept as reading_kept
 from .packed.manifest import copy_manifest as copy_manifest
 from .packed.manifest import image_names as image_names
 from .packed.manifest import read_manifest as read_manifest

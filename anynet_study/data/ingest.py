@@ -1,6 +1,7 @@
 """From a dataset as it was downloaded to a packed one."""
 
 import dataclasses
+from contextlib import suppress
 from pathlib import Path
 from typing import get_args
 
@@ -13,11 +14,15 @@ from anynet_study.data.packing.packing import Origin, StoreOption, pack
 from anynet_study.data.readers.account import Account, account_of
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.readers.recognition import read_source
-from anynet_study.data.source.source import NO_CHOICES, Choices, opened
+from anynet_study.data.source.images import MAX_FILE_BYTES, highest_of_16_bits
+from anynet_study.data.source.member import Member
+from anynet_study.data.source.source import NO_CHOICES, Choices, Source, opened
 from anynet_study.data.splits import hold_out, limit, split_as
-from anynet_study.errors import UserError, printable
+from anynet_study.errors import UserError, counted, printable
 
 MAX_SIZE = 1024
+#: Images that are looked at for pixels of 16 bits, and the highest that is called dark.
+LOOKED_AT, DARK = 64, 16383
 
 
 def add_dataset(
@@ -63,7 +68,7 @@ def add_dataset(
         raise UserError("--split-from: the manifest says which images; no limit goes with it")
     with workspace(name) as folder, opened(source, folder, choices) as files:
         files, listing = read_source(files)
-        listing = _in_print(listing)
+        listing = _in_print(dataclasses.replace(listing, notes=_with_dark(files, listing)))
         holdout, limited = None, None
         if split_from is not None:
             listing = split_as(listing, split_from)
@@ -83,6 +88,27 @@ def add_dataset(
         if not publish(packed, name, force):
             _check_free(name, force=False)
     return PackedDataset.open(dataset_folder(name))
+
+
+def _with_dark(source: Source, listing: Listing) -> tuple[str, ...]:
+    """The notes, with one on images of 16 bits that use few of them and come out nearly black."""
+    examples = [*listing.train, *(listing.test or [])]
+    some = examples[:: max(1, len(examples) // LOOKED_AT)]
+    highest = []
+    for example in some:
+        image = listing.encoded(source, example)
+        if isinstance(image, Member):
+            with suppress(OSError, ValueError):
+                highest.append(highest_of_16_bits(image.read(MAX_FILE_BYTES)))
+    known = [value for value in highest if value is not None]
+    if not known or max(known) > DARK:
+        return listing.notes
+    told = f"no pixel of {counted(len(known), 'image')} of 16 bits exceeds {max(known)}"
+    return (
+        *listing.notes,
+        f"{told} of 65535: as 0 to 65535 are scaled to 0 to 255, they are nearly black; scale the "
+        "files to the whole range",
+    )
 
 
 def inspect_source(source: Path, choices: Choices = NO_CHOICES) -> Account:

@@ -6,7 +6,7 @@ from typing import Any
 from anynet_study.data.builtin import BUILT_IN, generate
 from anynet_study.data.catalog import CATALOG
 from anynet_study.data.packed.dataset import PackedDataset
-from anynet_study.data.packed.kept import kept_dataset
+from anynet_study.data.packed.kept import KeptDatasets
 from anynet_study.data.packed.root import data_root, dataset_folder
 from anynet_study.errors import UserError
 
@@ -23,14 +23,15 @@ def present() -> list[str]:
     )
 
 
-def load_dataset(name: str, whole: bool = False) -> PackedDataset:
+def load_dataset(name: str, whole: bool = False, kept: KeptDatasets | None = None) -> PackedDataset:
     """Open the packed dataset `name`; a built-in one is made on first use.
 
+    `kept`: those that a study keeps without their images are taken in place of the packed ones.
     UserError if it is not there, which lists the existing datasets and says how to add it, or if a
     file has changed since the dataset was packed (`whole`: see `PackedDataset.checked`).
     """
-    if (kept := kept_dataset(name)) is not None:
-        return kept
+    if kept and (found := kept.find(name)):
+        return found
     folder = dataset_folder(name)
     if folder.exists():
         return PackedDataset.checked(folder, whole)

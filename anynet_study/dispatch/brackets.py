@@ -8,20 +8,18 @@ journals hold, whatever the order in which runs ended.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from anynet_study.dispatch.plan import PlannedRun
-    from anynet_study.dispatch.settings import Setting
-    from anynet_study.sweep import Tuning
+from anynet_study.dispatch.planned_run import PlannedRun
+from anynet_study.dispatch.settings import Setting
+from anynet_study.sweep import Tuning
 
 #: The validation error of a run in percent, by the evaluation of this id: infinite where the run
 #: diverged, None where it has not come to its end.
-Judge = Callable[["PlannedRun", str], float | None]
+Judge = Callable[[PlannedRun, str], float | None]
 
 
-def not_known(run: "PlannedRun", evaluation_id: str) -> float | None:
-    """What is known of runs before any is trained."""
+def not_known(run: PlannedRun, evaluation_id: str) -> float | None:
+    """Judge no run: none has been trained."""
     return None
 
 
@@ -29,13 +27,13 @@ def not_known(run: "PlannedRun", evaluation_id: str) -> float | None:
 class Bracket:
     """The trials of one architecture on one dataset."""
 
-    tuning: "Tuning"
+    tuning: Tuning
     #: Of each rung: validation errors by trial, and the runs.
     errors: list[dict[int, float | None]] = field(init=False)
     runs: list[dict[int, str]] = field(init=False)
-    #: Runs of the chosen setting with other seeds.
+    #: Ids of the runs that the plan has of the chosen setting with further seeds.
     replicates: set[str] = field(default_factory=set)
-    #: How many of these there are to be.
+    #: The further seeds with which the chosen setting is to be trained.
     seeds: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -67,7 +65,7 @@ class Brackets:
         self._judge = judge
         self._brackets: dict[tuple[str, str, int], Bracket] = {}
 
-    def asks_for(self, it: "Setting", place: int, seed: int) -> bool:
+    def asks_for(self, it: Setting, place: int, seed: int) -> bool:
         """Whether the plan has a run, as far as is known; of recipes that are not tuned, all."""
         if (trial := it.trial) is None:
             return True
@@ -77,7 +75,7 @@ class Brackets:
             bracket.seeds.add(seed)
         return bracket.asks_for(trial.number, trial.rung, seed)
 
-    def note(self, run: "PlannedRun", judged_by: str) -> None:
+    def note(self, run: PlannedRun, judged_by: str) -> None:
         """Take note of a run that the plan has, and of its validation error where it has one."""
         if (trial := run.trial) is None:
             return

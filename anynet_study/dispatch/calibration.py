@@ -14,14 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from anynet_study.dispatch.cost.prices import CostModel, asks_for_gpu, built_in_cost, expected_cost
-from anynet_study.dispatch.plan import Plan, PlannedRun, Prices
+from anynet_study.dispatch.plan import Plan, Prices
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import Recorded, Timing
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.sweep import Launch
 
-#: The factor is of this many runs at most, the latest: more change little.
+#: The factor is computed from the latest runs, at most so many: more would change it little.
 MOST_RUNS = 500
-#: Of fewer runs no error is given: the factor fits them too well.
+#: With fewer runs no error of the prediction is given: the factor would be fitted to them.
 FEWEST_FOR_ERROR = 4
 
 

@@ -21,7 +21,8 @@ from anynet_study.dispatch.cost.sizes import (
 )
 from anynet_study.dispatch.failures import retries
 from anynet_study.dispatch.pack import last_end, pack_jobs
-from anynet_study.dispatch.plan import Plan, PlannedRun, Prices, make_plan, plan_of
+from anynet_study.dispatch.plan import Plan, Prices, make_plan, plan_of
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import JournalReader
 from anynet_study.dispatch.settings import (
     Setting,
@@ -34,9 +35,8 @@ from anynet_study.dispatch.settings import (
     resolve,
     setting_of,
 )
-from anynet_study.dispatch.slurm.script import sbatch_text, slurm_executor
 from anynet_study.dispatch.slurm.site import Site
-from anynet_study.dispatch.snapshot import snapshot
+from anynet_study.dispatch.submission import first_script
 from anynet_study.errors import UserError
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep, stated
@@ -47,8 +47,6 @@ Kind = tuple[int, str, str, int, int]
 #: of a GPU, which also chooses layers and records graphs, is an estimate.
 START_UP_CPU = 5.0
 START_UP_GPU = 60.0
-#: Stands for the name of the file that says what to do.
-TOKEN = "0" * 12
 
 
 @dataclass(frozen=True)
@@ -158,8 +156,8 @@ def left_of(plan: Plan, done: Counter[Kind]) -> list[PlannedRun]:
 def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCost:
     """Runs and predicted device seconds for each dataset and recipe, in the plan's order.
 
-    Of trials those go on that take the longest: no outcome costs more, and where all settings take
-    equally long, none costs less.
+    In each rung of tuning, the trials that take the longest are assumed to go on. So the cost is an
+    upper bound, and exact where all settings take equally long.
 
     Raises UserError for a dataset that is neither there nor in the catalog, and for a recipe that
     does not fit a dataset.
@@ -229,7 +227,10 @@ def _setting(
     resolved = resolve(recipe, label, size.classes, *images, size.side, size.multi_label)
     work, asked = size.workload(resolved), tests.get(label, ())
     before = None if start is None else found[start]
-    return setting_of(sweep, label, name, resolved, {"dataset": label}, start, before, work, asked)
+    data = {"dataset": label}
+    return setting_of(
+        sweep, label, name, resolved, data=data, start=start, before=before, work=work, tests=asked
+    )
 
 
 def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> SlurmForecast:
@@ -239,8 +240,7 @@ def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> Sl
     """
     site = Site.ask()
     work = [sum(run.seconds for run in job) for job in pack_jobs(sweep.launch, runs)]
-    executor = slurm_executor(study, sweep, snapshot(study.code).setup, site, max(work))
-    options = executor.parameters
+    options, script = first_script(study, sweep, site, max(work), len(work))
     on_gpu = asks_for_gpu(sweep.launch.slurm)
     start_up = START_UP_GPU if on_gpu else START_UP_CPU
     starts = [_starts(seconds, options["time"], options["signal_delay_s"]) for seconds in work]
@@ -249,7 +249,6 @@ def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> Sl
     size = max(1, site.array_size)
     devices = options.get("gpus_per_node", 1) if on_gpu else options["cpus_per_task"]
     at_once = min(parallel or len(jobs), len(jobs))
-    is_array = site.array_size > 0
     return SlurmForecast(
         jobs=len(jobs),
         arrays=ceil(len(jobs) / size),
@@ -261,7 +260,7 @@ def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> Sl
         at_once=at_once,
         done_in=last_end([0.0] * at_once, jobs),
         limit=options["time"],
-        sbatch=sbatch_text(executor, TOKEN, min(size, len(jobs)), is_array=is_array),
+        sbatch=script,
     )
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.ledger import SubmittedJob
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.errors import first_line
 from anynet_study.store import FailureKind
 from anynet_study.study_folder import StudyFolder
@@ -21,17 +22,14 @@ BEGINS = "begins"
 #: is called then.
 LOST = "the GPU was lost: "
 GPU_LOST = f"killed: {LOST}"
-#: How a worker's log begins; and what it writes last where it met an exception.
-BEGAN = "worker began"
-EXCEPTION = "the worker triggered an exception"
-#: What a worker writes next if it ends with the process that started it.
+#: What a worker writes first if it ends with the process that started it.
 ATTACHED = "worker of process"
 #: At most this many bytes are read, from the end of a log.
 TAIL_BYTES = 1 << 20
 
-#: What Slurm writes of a job that it ended, and the kind of failure that it is of the runs at which
-#: the worker was: "" is none. The first that is found counts: a job that is cancelled or out of
-#: time is killed, too.
+#: Patterns of what Slurm writes when it ends a job, with the kind of failure that this is for the
+#: runs that the worker was training ("" if it is none) and words for people. The first pattern that
+#: is found counts, because Slurm also reports jobs as killed that were cancelled or out of time.
 REASONS: tuple[tuple[str, FailureKind, str], ...] = (
     (r"oom.kill|Out Of Memory|OOM Killed", "oom", "killed for want of memory"),
     (r"DUE TO TIME LIMIT", "timeout", "ended at the job's time limit"),
@@ -56,7 +54,10 @@ UNWELL = (
     "can't start new thread",
 )
 
-_START = re.compile(rf"^(?:{BEGAN}|submitit INFO) \(([\d-]+) ([\d:]+)[,\d]*\).*hostname=([^,)\s]+)")
+#: How a worker's log begins: in submitit's words, or in our own before submitit started workers.
+_START = re.compile(
+    r"^(?:worker began|submitit INFO) \(([\d-]+) ([\d:]+)[,\d]*\).*hostname=([^,)\s]+)"
+)
 _CANCELLED = re.compile(r"CANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)")
 _RUN_ENDED = frozenset({"completed", "diverged", "failed"})
 #: A disk with less room than this, in bytes, is full: not even a journal could begin.
@@ -67,9 +68,9 @@ FULL = 64 << 10
 class Ending:
     """How the last worker of a job ended; a job that was requeued had several."""
 
-    #: The runs at which it was: none where it left in order, or before it was at any.
+    #: The runs that it was training; empty if it left in order, or had not begun any.
     runs: tuple[str, ...]
-    #: What it is of those runs; "": no failure of theirs.
+    #: The kind of failure of those runs; "" if they did not fail.
     kind: FailureKind
     #: Why, for people.
     words: str
@@ -98,9 +99,12 @@ class _Worker:
     lost: str = ""
 
 
-def ending(logs: Path, job_id: str) -> Ending | None:
-    """How a job that is not alive ended; None if it never wrote anything."""
-    out, err = (logs / f"{job_id}_0_log.{kind}" for kind in ("out", "err"))
+def ending(logs: Path, job: SubmittedJob) -> Ending | None:
+    """How a job that is not alive ended; None if it never wrote anything.
+
+    `logs`: the study's folder of logs.
+    """
+    out, err = job.log(logs, "out"), job.log(logs, "err")
     try:
         ended = out.stat().st_mtime
     except OSError:
@@ -175,7 +179,7 @@ def why_workers_ended(study: StudyFolder, since: float) -> str:
     """Why workers ended, in a line; `since` (unix time) tells this launch's logs."""
     if disk_is_full(study):
         return f"the disk that holds {study.folder} is full"
-    changed = [(path.stat().st_mtime, path) for path in study.logs.glob("*_log.err")]
+    changed = [(path.stat().st_mtime, path) for path in study.logs.rglob("*_log.err")]
     logs = [path for when, path in sorted(changed, reverse=True) if when >= since]  # latest first
     said = (line for path in logs for line in reversed(_tail(path).split("\n")) if line.strip())
     reason = next(said, "the workers were ended").strip()

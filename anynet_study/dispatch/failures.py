@@ -23,9 +23,9 @@ from anynet_study.store import FailureKind, JournalWriter, RunRecord
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
-#: A run has failed if this many workers were killed at it.
+#: A run has failed if this many workers were killed while they trained it.
 MOST_DEATHS = 2
-#: What a job's end is of a run that was saved on the way: it only goes on later.
+#: Ends of jobs that are no failure of a run that had been saved: it goes on from there.
 PASSING = frozenset({"timeout", "node"})
 #: Kinds of failure that another attempt may not meet: with less memory, or on another node.
 PASSING_KINDS = frozenset({"oom", "timeout", "node"})
@@ -48,11 +48,11 @@ class Death:
 
 
 def deaths_in(study: StudyFolder, ends: Iterable[Ending]) -> list[Death]:
-    """The deaths that these endings are of the runs at which they were.
+    """One `Death` for each run that a worker was training when it was killed.
 
-    A job that was cancelled, preempted, or that ended with the process that started it is none.
-    Neither is one that ran out of time, or was lost with its node, if it had saved the run: that
-    goes on from there.
+    A job that was cancelled or preempted, or that ended with the process that started it, causes no
+    deaths. Nor does a job that ran out of time or was lost with its node, for runs that it had
+    saved: they go on from there.
     """
     return [
         Death(run_id, end.kind, end.words, end.host, end.ended)
@@ -217,7 +217,7 @@ def _deaths(study: StudyFolder, recorded: Recorded, alive: Collection[str]) -> l
     if disk_is_full(study):  # then their logs are not whole
         return []
     jobs = unfinished_jobs(ledger.submitted_jobs(study.jobs), recorded, alive)
-    ends = {job.job_id: (job, end) for job in jobs if (end := ending(study.logs, job.job_id))}
+    ends = {job.job_id: (job, end) for job in jobs if (end := ending(study.logs, job))}
     unexplained = [
         job.job_id
         for job, end in ends.values()
@@ -229,3 +229,23 @@ def _deaths(study: StudyFolder, recorded: Recorded, alive: Collection[str]) -> l
         for job_id, (_, end) in ends.items()
     )
     return deaths_in(study, explained)
+
+
+def in_jobs(live: Iterable[LiveJob], recorded: Recorded) -> set[str]:
+    """The runs that live jobs have, but for those that failed since their job was submitted.
+
+    Of these a job does nothing more: they may be given to another.
+    """
+    given_up = recorded.failed().keys() - retried_by(live, recorded)
+    return {run_id for job in live for run_id in job.job.runs} - given_up
+
+
+def retried_by(live: Iterable[LiveJob], recorded: Recorded) -> dict[str, Retry]:
+    """The failed runs that live jobs submitted since then have: they are being tried again."""
+    failed = recorded.failed()
+    return {
+        run_id: Retry(len(recorded.failures[run_id]))
+        for job in live
+        for run_id in job.job.runs
+        if run_id in failed and failed[run_id].ended < job.job.started
+    }

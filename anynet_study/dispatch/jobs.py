@@ -1,7 +1,6 @@
 """The jobs of a study: a list of them, the log of one of them, and their cancellation."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import psutil
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.endings import ending
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
+from anynet_study.dispatch.process import tell_to_leave
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.slurm.commands import ask
 from anynet_study.errors import UserError, WorkFailedError
@@ -55,7 +55,7 @@ def list_jobs(
             host, note = live_job.host, live_job.reason
             state = "runs" if live_job.state == "running" else "waits"
         else:
-            end = ending(study.logs, job.job_id)
+            end = ending(study.logs, job)
             host, note, state = (
                 end.host if end else "",
                 end.words if end else "never began",
@@ -91,8 +91,7 @@ class JobLog:
     @classmethod
     def of(cls, study: StudyFolder, job: SubmittedJob, run_id: str = "") -> "JobLog":
         """Where a job's log is, or will be."""
-        out, err = (study.logs / f"{job.job_id}_0_log.{kind}" for kind in ("out", "err"))
-        return cls(job, out, err, run_id)
+        return cls(job, job.log(study.logs, "out"), job.log(study.logs, "err"), run_id)
 
     def lines(self) -> list[str]:
         """What the worker wrote, or of that what tells of the run that was asked for."""
@@ -165,10 +164,7 @@ def _scancel(jobs: Iterable[str]) -> None:
 
 def _terminate(jobs: Iterable[SubmittedJob]) -> None:
     """Tell workers of this machine to save and leave, and wait until they have."""
-    processes = [process for job in jobs if (process := job.process)]
-    for process in processes:
-        with suppress(psutil.NoSuchProcess):
-            process.terminate()
+    processes = tell_to_leave(job.process for job in jobs)
     _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     if alive:
         raise WorkFailedError(

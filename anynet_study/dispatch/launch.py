@@ -1,123 +1,38 @@
-"""Launching a study: what is missing of it and not queued, submitted to Slurm or begun here.
+"""Launching a study: what is missing of it and not queued is submitted by an executor."""
 
-An `OpenStudy` is a study with all that this needs: its sweep, population, datasets and plan.
-"""
-
-import json
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
-from anynet_study.data import DatasetView, keep_labels, load_dataset, reading_kept
-from anynet_study.design_space import Population
+import submitit
+
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.calibration import (
-    Calibrated,
-    calibrate,
-    expected_on,
     kept_weights,
-    with_what_is_left,
 )
-from anynet_study.dispatch.cost.prices import expected_cost
-from anynet_study.dispatch.failures import PASSING_KINDS, next_attempts
-from anynet_study.dispatch.ledger import LiveJob
-from anynet_study.dispatch.local import submit_locally
-from anynet_study.dispatch.plan import NO_DIGESTS, Plan, make_plan, plan_of
-from anynet_study.dispatch.recorded import JournalReader, Recorded, Retry
-from anynet_study.dispatch.settings import datasets_of, load_views
+from anynet_study.dispatch.executors import cluster_of, executor_for
+from anynet_study.dispatch.failures import (
+    PASSING_KINDS,
+    NextAttempts,
+    in_jobs,
+    next_attempts,
+    retried_by,
+)
+from anynet_study.dispatch.local import LocalWorkers, submit_here
+from anynet_study.dispatch.opened import OpenStudy
+from anynet_study.dispatch.plan import Plan
+from anynet_study.dispatch.recorded import JournalReader, Recorded
+from anynet_study.dispatch.snapshot import take
+from anynet_study.dispatch.submission import Submitted, check_slurm, submit_to_slurm
 from anynet_study.dispatch.tuning import check_tuning
 from anynet_study.errors import UserError, counted
-from anynet_study.files import write_text
 from anynet_study.progress import duration
-from anynet_study.study_folder import StudyFolder, sample
-from anynet_study.sweep import Sweep
 
-#: What Slurm's patterns and lists of folders have a meaning for.
-PATH_MARKS = "%:\n"
-
-
-@dataclass(frozen=True)
-class OpenStudy:
-    """A study's folder, sweep and population, its open datasets and its planned runs."""
-
-    folder: StudyFolder
-    sweep: Sweep
-    population: Population
-    #: By the sweep's labels.
-    views: dict[str, DatasetView]
-    plan: Plan
-
-    def begin(self) -> None:
-        """Begin the study on disk, or go on with it; raises as `StudyFolder.begin`.
-
-        It keeps the labels of its datasets, and the digests of weights that it starts from: to look
-        at it and to collect it needs no others.
-        """
-        self.folder.begin(self.sweep, self.population)
-        tests = map(load_dataset, datasets_of(self.sweep)[1])
-        trained = (part for view in self.views.values() for part in view.dataset.parts)
-        for dataset in (*trained, *tests):
-            keep_labels(dataset, self.folder.datasets)
-        if digests := self.plan.digests:
-            write_text(self.folder.digests_file, json.dumps(digests, indent=1))
-
-    def planned_by(self, recorded: Recorded) -> "OpenStudy":
-        """The study with the runs that follow from what is recorded: further trials, if it tunes.
-
-        UserError as `make_plan`.
-        """
-        if not self.sweep.trials:
-            return self
-        launch, before = self.sweep.launch, self.plan
-        cost, judge = expected_cost(launch.cluster, launch.slurm), recorded.validation_error
-        some = self.sweep, self.population, before.settings
-        return replace(self, plan=plan_of(*some, cost, judge, before.digests))
-
-    def calibrated(self, reader: JournalReader) -> Calibrated:
-        """The planned runs with what is left of them, as runs that have finished predict it."""
-        recorded = reader.read()
-        expected = partial(expected_on, self.sweep.launch)
-        calibrated = calibrate(self.plan, reader.timings(), expected)
-        kept = kept_weights(self.folder.weights_folder)
-        left = with_what_is_left(calibrated.plan, recorded, kept, calibrated.cost)
-        return Calibrated(left, calibrated.cost, calibrated.ended)
-
-
-def open_sweep(sweep: Path | Sweep, overrides: Sequence[str] = ()) -> OpenStudy:
-    """Open what a sweep, or its file, asks for; all data are read to see whether they have changed.
-
-    `overrides` are of a file. The study begins, on disk, with `StudyFolder.begin`.
-    """
-    if not isinstance(sweep, Sweep):
-        sweep = Sweep.load(sweep, overrides)
-    return _opened(StudyFolder.of(sweep), sweep, sample(sweep.population), whole=True)
-
-
-def open_study(name: str | Path, changes: Sequence[str] = (), whole: bool = False) -> OpenStudy:
-    """Open a study that was begun before; only `launch.*` of its sweep can be changed.
-
-    `whole`: with the packed datasets, which are read (see `load_views`). Otherwise with those of
-    its last launch, of which the study keeps all but the images.
-    """
-    for change in changes:
-        if not change.startswith("launch."):
-            raise UserError(f"{change}: a study stays what it is; only launch.* can be changed")
-    folder = StudyFolder.open(name)
-    sweep, population = Sweep.load(folder.sweep_file, changes), folder.population()
-    if whole:
-        return _opened(folder, sweep, population, whole)
-    with reading_kept(folder.datasets):
-        return _opened(folder, sweep, population, whole)
-
-
-def _opened(folder: StudyFolder, sweep: Sweep, population: Population, whole: bool) -> OpenStudy:
-    views = load_views(sweep, whole)
-    digests = NO_DIGESTS if whole else folder.digests()
-    plan = make_plan(sweep, population, views, digests=digests)
-    study = OpenStudy(folder, sweep, population, views, plan)
-    return study.planned_by(Recorded.read(folder.journals)) if sweep.trials else study
+#: What Slurm's patterns, lists of folders and scripts have a meaning for: it drops a backslash.
+PATH_MARKS = "%:\\\n"
+#: Options of an executor that tell on what its jobs run.
+PRICED = frozenset({"gres", "gpus_per_node", "gpus_per_task", "partition", "constraint"})
 
 
 @dataclass(frozen=True)
@@ -127,13 +42,13 @@ class LaunchReport:
     runs: int
     recorded: int
     #: In jobs that were queued or ran already.
-    under_way: int
-    submitted: int
-    jobs: int
-    #: Failed runs that are tried again, of those submitted; and those that stay as they are.
-    retried: int
-    failed: int
-    #: Of the jobs that ran already, those whose worker gave no sign of life for long.
+    under_way: int = 0
+    submitted: int = 0
+    jobs: int = 0
+    #: How many of the submitted runs failed before; and how many failed runs are not tried again.
+    retried: int = 0
+    failed: int = 0
+    #: Ids of running jobs whose worker gave no sign of life for long.
     silent: Sequence[str] = ()
     #: Runs and jobs that Slurm has no room for now, and why.
     runs_left: int = 0
@@ -143,29 +58,52 @@ class LaunchReport:
     awaited: int = 0
 
 
+@dataclass(frozen=True)
+class LaunchOptions:
+    """Which failed runs are tried again, and what a user allows."""
+
+    #: Kinds of failure; of other failed runs none is tried again.
+    kinds: Collection[str] = PASSING_KINDS
+    #: Whether `launch.attempts` limits how often a run is tried.
+    limited: bool = True
+    #: Submit failed runs alone, and none that was never tried.
+    only_failed: bool = False
+    #: As of `check_may_begin`.
+    retrain: bool = False
+    others_ended: bool = False
+
+
 def launch_missing(
     study: OpenStudy,
-    kinds: Collection[str] = PASSING_KINDS,
-    limited: bool = True,
-    only_failed: bool = False,
-    retrain: bool = False,
-    others_ended: bool = False,
-) -> LaunchReport:
+    options: LaunchOptions = LaunchOptions(),
+    executor: submitit.Executor | None = None,
+) -> tuple[LaunchReport, Sequence["submitit.Job[None]"]]:
     """Submit what is not recorded, or failed and is tried again, and is in no job; return at once.
 
-    Tried again are failures of some `kinds`, if `limited` up to `launch.attempts` times. Raises
-    UserError for what cannot be submitted, and as `check_may_begin`, before anything is written;
-    WorkFailedError where Slurm does not answer or refuses.
+    By an `executor`, or by one that the sweep asks for. Of a debug executor the jobs are those of
+    this process, which train when they are asked for their result. Raises UserError for what cannot
+    be submitted, and as `check_may_begin`, before anything is written; WorkFailedError where Slurm
+    does not answer or refuses.
     """
-    if not only_failed and finished_by_others(study):
-        return LaunchReport(len(study.plan), len(study.plan), 0, 0, 0, 0, 0)
+    if not options.only_failed and finished_by_others(study):
+        return LaunchReport(runs=len(study.plan), recorded=len(study.plan)), ()
+    if executor is not None:
+        _check_path(executor.folder)
+        study = _priced_for(study, executor)
     if study.sweep.launch.cluster == "slurm":
-        from anynet_study.dispatch.submission import check_slurm
-
-        check_slurm(study.folder, study.sweep)
-    check_may_begin(study, retrain or only_failed, others_ended)
+        check_slurm(study.folder, study.sweep, executor)
+    check_may_begin(study, options.retrain or options.only_failed, options.others_ended)
     with study.folder.locked():
-        return _launch(study, kinds, limited, only_failed)
+        return _launch(study, options, executor)
+
+
+def _priced_for(study: OpenStudy, executor: submitit.Executor) -> OpenStudy:
+    """The study as if its sweep asked for what an executor is."""
+    named = {name: it for name, it in executor.parameters.items() if name in PRICED and it}
+    launch = study.sweep.launch.model_copy(
+        update={"cluster": cluster_of(executor), "slurm": named or study.sweep.launch.slurm}
+    )
+    return replace(study, sweep=study.sweep.model_copy(update={"launch": launch}))
 
 
 def finished_by_others(study: OpenStudy) -> bool:
@@ -183,11 +121,7 @@ def check_may_begin(study: OpenStudy, retrain: bool, others_ended: bool) -> None
     need their weights. `others_ended`: workers on other machines have ended.
     """
     folder, recorded = study.folder, Recorded.read(study.folder.journals)
-    if any(mark in str(folder.folder.absolute()) for mark in PATH_MARKS):
-        raise UserError(
-            f"{folder.folder.absolute()}: Slurm and Python read a %, : or line break in a path "
-            "as something else; use a folder without"
-        )
+    _check_path(folder.folder)
     kept = kept_weights(folder.weights_folder)
     again = {run.run_id for run in study.plan if recorded.missing_evaluations(run)} - kept
     again &= recorded.runs.keys()
@@ -208,24 +142,34 @@ def check_may_begin(study: OpenStudy, retrain: bool, others_ended: bool) -> None
         ledger.alive_file(folder.logs, job.job_id).unlink(missing_ok=True)
 
 
+def _check_path(folder: Path) -> None:
+    """UserError for a folder that Slurm or Python cannot be told of."""
+    if any(mark in str(folder.absolute()) for mark in PATH_MARKS):
+        raise UserError(
+            f"{folder.absolute()}: Slurm and Python read a %, :, backslash or line break in a path "
+            "as something else; use a folder without"
+        )
+
+
 def _launch(
-    study: OpenStudy, kinds: Collection[str], limited: bool, only_failed: bool
-) -> LaunchReport:
+    study: OpenStudy, options: LaunchOptions, executor: submitit.Executor | None
+) -> tuple[LaunchReport, Sequence["submitit.Job[None]"]]:
     folder, sweep, plan = study.folder, study.sweep, study.plan
     reader = JournalReader(folder.journals)
     ended = reader.read().ended(plan)
     ledger.adopt(folder.jobs)
     live = ledger.live_jobs(folder.jobs, ended)
-    attempts = next_attempts(folder, sweep, plan, reader, live, kinds, limited)
+    attempts = next_attempts(
+        folder, sweep, plan, reader, live, kinds=options.kinds, limited=options.limited
+    )
     recorded, retries = attempts.recorded, attempts.retries
     todo = recorded.todo(study.calibrated(reader).plan, retries)
-    if only_failed:
+    if options.only_failed:
         todo = todo.where(lambda run: recorded.runs.get(run.run_id) == "failed")
     assigned = in_jobs(live, recorded)
     new = todo.where(lambda run: run.run_id not in assigned)
-    is_local = sweep.launch.cluster == "local"
     silent = sorted(ledger.silent_jobs(folder.logs, live))
-    if is_local and live and len(new):
+    if sweep.launch.cluster != "slurm" and live and len(new):
         told = f" ({len(silent)} gave no sign of life for long: anynet-study cancel)"
         raise UserError(
             f"{len(live)} jobs are still at study {sweep.name}{told if silent else ''}; wait for "
@@ -234,36 +178,38 @@ def _launch(
     study.begin()
     if not live:
         folder.remove_litter(ended)
-    counts = len(plan), len(plan) - len(todo), len(todo) - len(new)
     failed = set(plan.find(recorded.failed()).ids())
-    retried = len(failed & set(new.ids()))
-    kept = len(failed - set(todo.ids()) - retried_by(live, recorded).keys())
-    if is_local:
-        workers = submit_locally(folder, sweep, list(new), attached=False, retries=retries)
-        here = len(new), len(workers), retried, kept
-        return LaunchReport(*counts, *here, silent=silent, awaited=plan.awaited)
-    from anynet_study.dispatch.submission import submit_to_slurm
-
-    sent = submit_to_slurm(folder, sweep, new, retries, attempts.excluded_nodes)
-    left = sent.runs_left, sent.jobs_left, sent.reason
-    return LaunchReport(*counts, sent.runs, sent.jobs, retried, kept, silent, *left, plan.awaited)
-
-
-def in_jobs(live: Iterable[LiveJob], recorded: Recorded) -> set[str]:
-    """The runs that live jobs have, but for those that failed since their job was submitted.
-
-    Of these a job does nothing more: they may be given to another.
-    """
-    given_up = recorded.failed().keys() - retried_by(live, recorded)
-    return {run_id for job in live for run_id in job.job.runs} - given_up
+    sent = _submitted(study, new, attempts, executor)
+    report = LaunchReport(
+        runs=len(plan),
+        recorded=len(plan) - len(todo),
+        under_way=len(todo) - len(new),
+        submitted=sent.runs,
+        jobs=len(sent.jobs),
+        retried=len(failed & set(new.ids())),
+        failed=len(failed - set(todo.ids()) - retried_by(live, recorded).keys()),
+        silent=silent,
+        runs_left=sent.runs_left,
+        jobs_left=sent.jobs_left,
+        reason=sent.reason,
+        awaited=plan.awaited,
+    )
+    return report, sent.jobs
 
 
-def retried_by(live: Iterable[LiveJob], recorded: Recorded) -> dict[str, Retry]:
-    """The failed runs that live jobs submitted since then have: they are being tried again."""
-    failed = recorded.failed()
-    return {
-        run_id: Retry(len(recorded.failures[run_id]))
-        for job in live
-        for run_id in job.job.runs
-        if run_id in failed and failed[run_id].ended < job.job.started
-    }
+def _submitted(
+    study: OpenStudy, runs: Plan, attempts: NextAttempts, executor: submitit.Executor | None
+) -> Submitted:
+    """Have an executor, or one that the sweep asks for, take the runs."""
+    folder, sweep = study.folder, study.sweep
+    executor = executor or executor_for(folder, sweep.launch)
+    retries = attempts.retries
+    if sweep.launch.cluster == "slurm":
+        nodes = attempts.excluded_nodes
+        return submit_to_slurm(folder, sweep, executor, runs, retries, exclude=nodes)
+    if sweep.launch.cluster == "debug":
+        return submit_here(folder, sweep, executor, runs, retries)
+    workers = LocalWorkers(folder, sweep, executor, take(folder.code)).start_all(
+        list(runs), retries
+    )
+    return Submitted(len(runs), [worker.handle for worker in workers])

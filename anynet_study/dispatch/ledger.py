@@ -43,6 +43,17 @@ class SubmittedJob:
     run_ids: str
     #: `process_mark` of a local worker; "" of one launched before there were such marks.
     mark: str = ""
+    #: Where its logs are, below the study's own or with a whole path (`logs_name`).
+    logs: str = ""
+
+    def log(self, logs: Path, kind: Literal["out", "err"]) -> Path:
+        """What its worker wrote, as submitit names it; `logs`: the study's folder of logs.
+
+        submitit knows a local worker by its process id. Logs beside Slurm's are of a time when
+        local workers were not started by submitit.
+        """
+        name = self.job_id.rpartition("-")[2] if self.logs else self.job_id
+        return logs / self.logs / f"{name}_0_log.{kind}"
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -101,12 +112,24 @@ class Submission:
     job_id: str
     is_array: bool
     mark: str = ""
+    logs: str = ""
 
     def jobs(self) -> Iterator[SubmittedJob]:
         """A job for each task."""
         for number, run_ids in enumerate(self.tasks):
-            job_id = f"{self.job_id}_{number}" if self.is_array else self.job_id
-            yield SubmittedJob(job_id, self.cluster, self.host, self.at, run_ids, self.mark)
+            yield self.job(f"{self.job_id}_{number}" if self.is_array else self.job_id, run_ids)
+
+    def job(self, job_id: str, run_ids: str) -> SubmittedJob:
+        """One of its jobs."""
+        return SubmittedJob(
+            job_id=job_id,
+            cluster=self.cluster,
+            host=self.host,
+            started=self.at,
+            run_ids=run_ids,
+            mark=self.mark,
+            logs=self.logs,
+        )
 
 
 def local_id(pid: int) -> str:
@@ -114,10 +137,30 @@ def local_id(pid: int) -> str:
     return f"{socket.gethostname()}-{pid}"
 
 
-def local_job(pid: int, run_ids: str) -> SubmittedJob:
+def local_job(pid: int, run_ids: str, logs: str = "") -> SubmittedJob:
     """The entry of a job just started on this machine."""
-    host, mark, began = socket.gethostname(), process_mark(pid), psutil.Process(pid).create_time()
-    return SubmittedJob(local_id(pid), "local", host, began, run_ids, mark)
+    return SubmittedJob(
+        job_id=local_id(pid),
+        cluster="local",
+        host=socket.gethostname(),
+        started=psutil.Process(pid).create_time(),
+        run_ids=run_ids,
+        mark=process_mark(pid),
+        logs=logs,
+    )
+
+
+def logs_name(logs: Path, folder: Path) -> str:
+    """How the ledger names the `folder` of an executor, by the study's own of `logs`.
+
+    A study may be moved; "" is the folder itself.
+    """
+    folder, own = folder.absolute(), logs.absolute()
+    return (
+        str(folder.relative_to(own)).removeprefix(".")
+        if folder.is_relative_to(own)
+        else str(folder)
+    )
 
 
 def this_system() -> str:
@@ -170,8 +213,9 @@ def jobs_elsewhere(
 ) -> dict[SubmittedJob, float]:
     """Local workers of other machines that may live and have runs without a record.
 
-    They cannot be seen from here. With the seconds since their last sign of life; those that left
-    are not among them, nor those of this machine or container before it was started again.
+    They cannot be seen from here. The values are seconds since a worker's last sign of life.
+    Workers that have left are not included, nor those that ran here before this machine or
+    container was started again.
     """
     ended, found = frozenset(recorded), dict[SubmittedJob, float]()
     here = time.time() - psutil.Process(1).create_time()
@@ -188,14 +232,14 @@ def append(folder: Path, jobs: Iterable[SubmittedJob]) -> None:
     """Record durably jobs whose ids are known."""
     for job in jobs:
         where = {"cluster": job.cluster, "host": job.host, "at": job.started, "mark": job.mark}
-        _write(folder, {"job": job.job_id, **where, "runs": job.run_ids})
+        _write(folder, {"job": job.job_id, **where, "logs": job.logs, "runs": job.run_ids})
 
 
-def intend(folder: Path, tasks: Sequence[str], is_array: bool = True) -> str:
+def intend(folder: Path, tasks: Sequence[str], is_array: bool = True, logs: str = "") -> str:
     """Record durably that these tasks are about to be submitted to Slurm; their token."""
     token = secrets.token_hex(6)
     fields = {"token": token, "host": socket.gethostname(), "at": time.time(), "array": is_array}
-    _write(folder, {**fields, "tasks": tasks})
+    _write(folder, {**fields, "logs": logs, "tasks": tasks})
     return token
 
 
@@ -217,6 +261,7 @@ class _Line(BaseModel):
     job: str = Field("", pattern=r"^((.*-)?[0-9]{1,12})?$")
     array: bool = False
     mark: str = ""
+    logs: str = ""
 
 
 def submissions(folder: Path) -> Iterator[Submission]:
@@ -229,9 +274,11 @@ def submissions(folder: Path) -> Iterator[Submission]:
     for line in _lines(folder):
         where = line.cluster, line.host, line.at
         if line.runs is not None:
-            yield Submission("", *where, (line.runs,), line.job, False, line.mark)
+            yield Submission("", *where, (line.runs,), line.job, False, line.mark, line.logs)
         elif line.tasks is not None:
-            intended[line.token] = Submission(line.token, *where, line.tasks, "", line.array)
+            intended[line.token] = Submission(
+                line.token, *where, line.tasks, "", line.array, logs=line.logs
+            )
         else:
             settled[line.token] = line.job
         if line.token in intended and line.token in settled:
@@ -269,8 +316,7 @@ def live_jobs(folder: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
     tasks = {entry.token: entry for entry in in_slurm if entry.token}
     for job_id, line in queued_jobs().items() if tasks else ():
         if of := tasks.get(line.token):  # ids are used again: they prove nothing
-            run_ids = of.tasks[int(job_id.partition("_")[2] or 0)]
-            job = SubmittedJob(job_id, "slurm", of.host, of.at, run_ids)
+            job = of.job(job_id, of.tasks[int(job_id.partition("_")[2] or 0)])
             if not ended.issuperset(job.runs):
                 live.append(_live(job, line))
     return live

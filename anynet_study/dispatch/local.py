@@ -2,15 +2,23 @@
 
 import os
 import secrets
-import subprocess
-import sys
+import shlex
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import submitit
+
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.cost.devices import gpus_here
 from anynet_study.dispatch.endings import disk_is_full, ending, why_workers_ended
+from anynet_study.dispatch.executors import (
+    DETACHED,
+    FOREVER_MIN,
+    executor_for,
+    for_submission,
+    outside_of_jobs,
+)
 from anynet_study.dispatch.failures import (
     EVERY_KIND,
     Death,
@@ -20,12 +28,15 @@ from anynet_study.dispatch.failures import (
     record_deaths,
     retries,
 )
-from anynet_study.dispatch.job import Job, job_file
+from anynet_study.dispatch.ledger import SubmittedJob, logs_name
 from anynet_study.dispatch.pack import pack_for_workers
-from anynet_study.dispatch.plan import Plan, PlannedRun
-from anynet_study.dispatch.process import asking_for_huge_pages
+from anynet_study.dispatch.plan import Plan
+from anynet_study.dispatch.planned_run import PlannedRun
+from anynet_study.dispatch.process import tell_to_leave
 from anynet_study.dispatch.recorded import NO_RETRIES, JournalReader, Recorded, Retries, Retry
 from anynet_study.dispatch.snapshot import Snapshot, take
+from anynet_study.dispatch.submission import Submitted
+from anynet_study.dispatch.task import Task, Worklist, worklist_file
 from anynet_study.errors import WorkFailedError
 from anynet_study.files import naming
 from anynet_study.progress import Report, progress
@@ -49,77 +60,86 @@ def local_workers(sweep: Sweep) -> int:
 class LocalWorker:
     """A worker of this machine, and what it was given to do."""
 
-    process: "subprocess.Popen[bytes]"
+    handle: "submitit.Job[None]"
     runs: list[PlannedRun]
     #: Its place among this machine's workers: which GPU it has.
     number: int
-    #: What it imports.
-    code: Snapshot
-    job_id: str
+    #: As the ledger has it.
+    job: SubmittedJob
 
     @property
     def ended(self) -> bool:
-        return self.process.poll() is not None
+        return bool(self.handle.done())
 
 
-#: Those started by this process, whose ends it may not wait for.
-_STARTED: list["subprocess.Popen[bytes]"] = []
+@dataclass(frozen=True)
+class LocalWorkers:
+    """How workers of this machine are started: by an executor of submitit's."""
+
+    study: StudyFolder
+    sweep: Sweep
+    executor: submitit.Executor
+    #: What they import.
+    code: Snapshot
+    #: The process with which they end; None: they outlive this one.
+    launcher: int | None = None
+
+    @classmethod
+    def attached(cls, study: StudyFolder, sweep: Sweep) -> "LocalWorkers":
+        """Those that end with this process."""
+        launch = sweep.launch.model_copy(update={"cluster": "local"})
+        return cls(study, sweep, executor_for(study, launch), take(study.code), os.getpid())
+
+    def start_all(
+        self, runs: Sequence[PlannedRun], retries: Retries = NO_RETRIES
+    ) -> list[LocalWorker]:
+        """As many as this machine carries, with equal shares of the runs."""
+        packed = pack_for_workers(runs, local_workers(self.sweep))
+        return [self.start(part, number, retries) for number, part in enumerate(packed)]
+
+    def start(
+        self, runs: list[PlannedRun], number: int, retries: Retries = NO_RETRIES
+    ) -> LocalWorker:
+        """Start one worker, on the `number`-th GPU of this machine if it has GPUs.
+
+        It is detached: it hears neither Ctrl-C nor the end of this terminal, and writes to files
+        alone.
+        """
+        study, token, gpus = self.study, secrets.token_hex(6), gpus_here()
+        ids = " ".join(run.run_id for run in runs)
+        work = Worklist.of(study, self.sweep, [ids], retries, self.launcher)
+        work.write(worklist_file(study.logs, token))
+        # Of submitit's `visible_gpus` each is a number, none such as GPU-8c9f... and MIG-...
+        gpu = gpus[number % len(gpus)] if gpus else ""
+        lines = [*DETACHED, f"export CUDA_VISIBLE_DEVICES={shlex.quote(gpu)}"]
+        minutes = self.executor.parameters.get("timeout_min", FOREVER_MIN)
+        executor = for_submission(self.executor, self.code, lines, timeout_min=minutes)
+        with naming(study.logs), outside_of_jobs(devices=True):
+            handle = executor.submit(Task(work.study_folder, token))
+        logs = logs_name(study.logs, executor.folder)
+        job = ledger.local_job(int(handle.job_id), ids, logs)
+        ledger.alive_file(study.logs, job.job_id).touch()  # until it says so itself
+        ledger.append(study.jobs, [job])
+        return LocalWorker(handle, runs, number, job)
 
 
-def submit_locally(
+def submit_here(
     study: StudyFolder,
     sweep: Sweep,
-    runs: Sequence[PlannedRun],
-    attached: bool,
+    executor: submitit.Executor,
+    runs: Plan,
     retries: Retries = NO_RETRIES,
-) -> list[LocalWorker]:
-    """Start this machine's workers; attached ones end with this process, others outlive it."""
-    packed, code = pack_for_workers(runs, local_workers(sweep)), take(study.code)
-    return [
-        start_worker(study, sweep, code, part, number, attached, retries)
-        for number, part in enumerate(packed)
-    ]
+) -> Submitted:
+    """One job of all runs for a debug executor: they are trained where its result is asked for.
 
-
-def start_worker(
-    study: StudyFolder,
-    sweep: Sweep,
-    code: Snapshot,
-    runs: list[PlannedRun],
-    number: int,
-    attached: bool,
-    retries: Retries = NO_RETRIES,
-) -> LocalWorker:
-    """Start one worker of this machine, on its `number`-th GPU if it has GPUs, with `code`.
-
-    It hears neither Ctrl-C nor the end of this terminal, and writes to files alone.
+    Nothing of it outlives this process, so the ledger does not know it.
     """
-    name, gpus = secrets.token_hex(6), gpus_here()
-    # This process may be in a job of Slurm; the worker is none.
-    inherited = {name: it for name, it in os.environ.items() if not name.startswith("SLURM_")}
-    environment = {**inherited, **asking_for_huge_pages(os.environ), **code.variables()}
-    if gpus:
-        environment["CUDA_VISIBLE_DEVICES"] = gpus[number % len(gpus)]
-    ids = " ".join(run.run_id for run in runs)
-    launcher = os.getpid() if attached else None
-    Job.of(study, sweep, [ids], retries, launcher).write(job_file(study.logs, name))
-    logs = [study.logs / f"{name}.{kind}" for kind in ("out", "err")]
-    with naming(study.logs), logs[0].open("wb") as out, logs[1].open("wb") as err:
-        process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "anynet_study.dispatch.job", str(study.logs), name],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-        )
-    job = ledger.local_job(process.pid, ids)
-    for log in logs:  # named as those of Slurm's jobs
-        log.rename(study.logs / f"{job.job_id}_0_log{log.suffix}")
-    _STARTED.append(process)
-    ledger.alive_file(study.logs, job.job_id).touch()  # until it says so itself
-    ledger.append(study.jobs, [job])
-    return LocalWorker(process, runs, number, code, job.job_id)
+    if not runs:
+        return Submitted(0, ())
+    token = secrets.token_hex(6)
+    work = Worklist.of(study, sweep, [" ".join(runs.ids())], retries)
+    work.write(worklist_file(study.logs, token))
+    return Submitted(len(runs), [executor.submit(Task(work.study_folder, token))])
 
 
 def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool = False) -> None:
@@ -191,8 +211,8 @@ class _LocalTraining:
 
     def _train(self, todo: Plan) -> None:
         """Keep this machine's workers at `todo` until it is done or those left get nowhere."""
-        study, sweep = self.study, self.sweep
-        workers = submit_locally(study, sweep, todo, attached=True, retries=self.retries)
+        start = LocalWorkers.attached(self.study, self.sweep)
+        workers = start.start_all(todo, self.retries)
         try:
             while workers:
                 self._look()
@@ -201,16 +221,14 @@ class _LocalTraining:
                     workers.remove(worker)
                     if left := self._left_by(worker):
                         self._give_less_memory()
-                        code, number, again = worker.code, worker.number, self.retries
-                        workers.append(start_worker(study, sweep, code, left, number, True, again))
+                        workers.append(start.start(left, worker.number, self.retries))
         finally:
-            for worker in workers:
-                worker.process.terminate()
+            tell_to_leave(worker.job.process for worker in workers)
         self.reader.read()
         self._look()
 
     def _give_less_memory(self) -> None:
-        """To the runs at which a worker was killed, of which nothing is recorded."""
+        """Retry with less memory the runs that a killed worker was at, if nothing is recorded."""
         died = self.retries_of(self.reader.read()).items()
         less = {run_id: retry for run_id, retry in died if not retry.failures}
         self.retries = {**self.retries, **less}
@@ -218,7 +236,7 @@ class _LocalTraining:
     def _left_by(self, worker: LocalWorker) -> list[PlannedRun]:
         """What another worker should go on with; where workers die at a run, that is recorded."""
         left = self.reader.read().left(worker.runs, self.retries)
-        end = ending(self.study.logs, worker.job_id)
+        end = ending(self.study.logs, worker.job)
         if end is None or not end.runs or not end.kind or disk_is_full(self.study):
             return left if len(left) < len(worker.runs) else []
         killed, self._killed = self._killed, out_of_memory_kills()

@@ -6,57 +6,22 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
-from anynet_study.data import DatasetView
+from anynet_study.data import DatasetView, KeptDatasets
 from anynet_study.design_space import AnyNetwork, ForeignNetwork, Population
 from anynet_study.dispatch.brackets import Brackets, Judge, not_known
 from anynet_study.dispatch.cost.features import evaluation_features, run_features
 from anynet_study.dispatch.cost.prices import CostModel, expected_cost
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.settings import Setting, refuse_twins, settings_of
 from anynet_study.errors import UserError
 from anynet_study.files import sha256_of
-from anynet_study.sweep import RecipeSpec, Sweep, Trial, stated
+from anynet_study.sweep import RecipeSpec, Sweep, stated
 from anynet_study.training import Inherited, RunSpec, as_json, canonical_text, id_of
 
 #: Of files of weights, by path.
 NO_DIGESTS: Mapping[str, str] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
-    """A run and the names by which the sweep calls it."""
-
-    run_id: str
-    spec: RunSpec
-    dataset: str
-    recipe: str
-    replicate: int
-    #: Predicted length on one worker, with its further evaluations; of what is left of it, where
-    #: the plan knows.
-    seconds: float
-    #: Ids of the further evaluations of its final weights.
-    evaluations: tuple[str, ...] = ()
-    #: Its architecture's place in the population, and the id that it has there: the network may
-    #: have another stem.
-    place: int = 0
-    architecture: str = ""
-    #: The file of weights that it starts from; "": none.
-    weights: str = ""
-    #: Of a tuned recipe: which of its trials.
-    trial: Trial | None = None
-
-    def named(self) -> dict[str, Any]:
-        """What a record says of the run, however it ended."""
-        return {
-            "run_id": self.run_id,
-            "spec": self.spec.canonical(),
-            "architecture": self.architecture,
-            "dataset": self.dataset,
-            "recipe": self.recipe,
-            "replicate": self.replicate,
-            "metric": self.spec.recipe.metric,
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,14 +135,16 @@ def make_plan(
     judge: Judge = not_known,
     digests: Mapping[str, str] = NO_DIGESTS,
     beside: Container[str] | None = None,
+    kept: KeptDatasets | None = None,
 ) -> Plan:
     """All runs that a sweep asks for. UserError where a recipe does not fit a dataset.
 
     Of tuned recipes, those that follow from what `judge` knows of the trials' runs. `digests` and
-    `beside`: see `plan_of`.
+    `beside`: see `plan_of`; `kept`: see `load_dataset`.
     """
     cost = cost or expected_cost(sweep.launch.cluster, sweep.launch.slurm)
-    return plan_of(sweep, population, settings_of(sweep, views), cost, judge, digests, beside)
+    settings = settings_of(sweep, views, kept)
+    return plan_of(sweep, population, settings, cost, judge, digests, beside)
 
 
 def _wanted(
@@ -266,9 +233,9 @@ def plan_of(
 ) -> Plan:
     """All runs of a population in some settings; of trials those that `judge` lets go on.
 
-    `digests` are those of files of weights, by path; others are read, with a UserError where that
-    cannot be done. `beside`: ids of runs, of whose rows the plan then is, and of no others: a row
-    is an architecture with one seed, and what its runs start from is in it.
+    `digests`: SHA-256 of files of weights, by path. Other files are read; UserError where that
+    cannot be done. `beside`: ids of runs. The plan then has the rows of these runs alone: a row is
+    an architecture with one seed, and has all that its runs start from.
     """
     refuse_twins(settings)
     wanted = _wanted(sweep, population, settings)

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -21,8 +21,6 @@ BEAT = 20.0
 HEARTBEAT = 0.5
 #: How long it may take to save what it is at when the launcher is gone, in seconds.
 PATIENCE = 10.0
-#: Where glibc looks for its settings.
-TUNABLES = "GLIBC_TUNABLES"
 #: Parameters of glibc's `mallopt` (malloc.h).
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
@@ -40,7 +38,7 @@ class Interruption:
         self._next_beat = 0.0
 
     def requested(self) -> bool:
-        """Whether to save and leave. To ask is a sign of life."""
+        """Whether to save and leave. Each call is also noted as a sign of life."""
         if self.alive_file is not None and time.monotonic() >= self._next_beat:
             self._next_beat = time.monotonic() + BEAT
             with suppress(OSError):  # a full disk is for the journal to find out
@@ -80,15 +78,6 @@ def keep_freed_memory() -> None:
     mallopt(M_TRIM_THRESHOLD, 1 << 30)
 
 
-def asking_for_huge_pages(environment: Mapping[str, str]) -> dict[str, str]:
-    """What, added to an environment, has processes ask for huge pages: speed only.
-
-    glibc reads this when a process begins; without glibc it means nothing.
-    """
-    settings = [environment.get(TUNABLES), "glibc.malloc.hugetlb=1"]
-    return {TUNABLES: ":".join(filter(None, settings))}
-
-
 def end_with(launcher: int, interruption: Interruption) -> None:
     """Leave as soon as the launcher is gone; by force if that takes long."""
 
@@ -102,3 +91,19 @@ def end_with(launcher: int, interruption: Interruption) -> None:
         os._exit(1)  # the journal is safe at any point
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def tell_to_leave(shells: Iterable[psutil.Process | None]) -> list[psutil.Process]:
+    """Ask workers of this machine to save and leave; the processes that will end then.
+
+    A study knows a worker by the shell in which submitit starts it. That stays until the worker has
+    left, or it would seem to have ended before.
+    """
+    processes: list[psutil.Process] = []
+    for shell in filter(None, shells):
+        with suppress(psutil.NoSuchProcess):
+            below = shell.children(recursive=True)
+            processes += [shell, *below]
+            for process in below or [shell]:
+                process.terminate()
+    return processes

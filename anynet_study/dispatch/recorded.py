@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.dispatch.plan import Plan, PlannedRun
+from anynet_study.dispatch.plan import Plan
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.store import read_journals
 
 #: What is kept of each record, to tell how fast runs end and to predict the length of others.
@@ -55,11 +56,11 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """That a run is to be tried once more, in spite of what was known when that was asked for."""
+    """A decision to try a run once more."""
 
-    #: Its recorded failures then: with one more the retry is over.
+    #: How many failures were recorded when that was decided: one more ends the retry.
     failures: int = 0
-    #: How often it ran out of memory: it is trained with less of it, by as many steps.
+    #: How often it ran out of memory: by so many steps it is now trained with less.
     smaller: int = 0
 
 

@@ -14,7 +14,7 @@ import torch
 
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.endings import UNWELL
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
 from anynet_study.models import Backend, ChangedNetworkError, libraries, processor

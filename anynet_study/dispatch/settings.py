@@ -7,12 +7,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anynet_study.data import DatasetView, PackedDataset, load_dataset, make_view, union_of
+from anynet_study.data import (
+    DatasetView,
+    KeptDatasets,
+    PackedDataset,
+    load_dataset,
+    make_view,
+    union_of,
+)
 from anynet_study.design_space import AnyNetwork, Architecture, Group, Population, groups_of
 from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
-from anynet_study.sweep import STARTS, VALIDATION, Sweep, Trial
+from anynet_study.sweep import START_KEYS, VALIDATION, Sweep, Trial
 from anynet_study.training import (
     OF_HEADS,
     EvaluationSet,
@@ -67,15 +74,18 @@ class Setting:
         return population.groups if self.stem is None else groups_of(self.networks(population))
 
 
-def load_views(sweep: Sweep, whole: bool = False) -> dict[str, DatasetView]:
+def load_views(
+    sweep: Sweep, whole: bool = False, kept: KeptDatasets | None = None
+) -> dict[str, DatasetView]:
     """Open the datasets of a sweep; UserError names the first that is missing or impossible.
 
     `whole`: the data are read, those of further test sets too; UserError names a changed file.
+    `kept`: see `load_dataset`.
     """
     bases, tests = datasets_of(sweep)
-    opened = {base: load_dataset(base, whole) for base in bases}
+    opened = {base: load_dataset(base, whole, kept) for base in bases}
     for name in tests if whole else ():
-        load_dataset(name, whole)
+        load_dataset(name, whole, kept)
     return make_views(sweep, opened)
 
 
@@ -109,8 +119,10 @@ def naming(label: str) -> Iterator[None]:
         raise UserError(f"dataset {label}: {error}") from None
 
 
-def settings_of(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, ...]:
-    asked = evaluations_by_dataset(sweep, views)
+def settings_of(
+    sweep: Sweep, views: Mapping[str, DatasetView], kept: KeptDatasets | None = None
+) -> tuple[Setting, ...]:
+    asked = evaluations_by_dataset(sweep, views, kept)
     settings: list[Setting] = []
     for label, name, start in columns_of(sweep):
         view = views[label]
@@ -122,7 +134,17 @@ def settings_of(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting
         if resolved.texts == "captions":
             said = hashlib.sha256(as_json(view.captions()).encode()).hexdigest()
             data = {**data, "captions": said}
-        it = setting_of(sweep, label, name, resolved, data, start, before, work, tests)
+        it = setting_of(
+            sweep,
+            label,
+            name,
+            resolved,
+            data=data,
+            start=start,
+            before=before,
+            work=work,
+            tests=tests,
+        )
         if it.trial is not None:
             it = replace(it, judged_by=asked[label][VALIDATION].evaluation_id)
         settings.append(it)
@@ -134,6 +156,7 @@ def setting_of(
     label: str,
     name: str,
     resolved: ResolvedRecipe,
+    *,
     data: dict[str, Any],
     start: int | None,
     before: Setting | None,
@@ -146,7 +169,7 @@ def setting_of(
     """
     recipe = sweep.trained[name]
     inherits: Inherited = "body"
-    for key, taken in STARTS.items():
+    for key, taken in START_KEYS.items():
         if getattr(recipe, key) is not None:
             inherits = taken
     done_before = 0
@@ -160,8 +183,19 @@ def setting_of(
         done_before = before.resolved.epochs or 0
     elsewhere, epochs = start is not None or recipe.weights is not None, resolved.epochs or 0
     tests = tuple(it for it in tests if it.moment.is_had(epochs, done_before, elsewhere))
-    own, trial = (recipe.stem, recipe.weights), sweep.trials.get(name)
-    return Setting(label, name, resolved, data, start, inherits, *own, work, tests, trial)
+    return Setting(
+        dataset=label,
+        recipe=name,
+        resolved=resolved,
+        data=data,
+        start=start,
+        inherits=inherits,
+        stem=recipe.stem,
+        weights=recipe.weights,
+        work=work,
+        tests=tests,
+        trial=sweep.trials.get(name),
+    )
 
 
 #: What must be alike in a recipe and in that which it continues.
@@ -219,17 +253,17 @@ def columns_of(sweep: Sweep) -> list[tuple[str, str, int | None]]:
 
 
 def evaluations_by_dataset(
-    sweep: Sweep, views: Mapping[str, DatasetView]
+    sweep: Sweep, views: Mapping[str, DatasetView], kept: KeptDatasets | None = None
 ) -> dict[str, dict[str, EvaluationSet]]:
     """The further test sets of the networks trained on each dataset, by the sweep's names.
 
-    Where several networks of a run are tested, the name is followed by `Moment.suffix`. UserError
-    names an evaluation that fits no dataset, or not one that it names.
+    Where several networks of a run are tested, the name is followed by `Moment.suffix`. `kept`: see
+    `load_dataset`. UserError names an evaluation that fits no dataset, or not one that it names.
     """
     asked: dict[str, dict[str, EvaluationSet]] = {}
     for name, spec in sweep.evaluations.items():
         try:
-            sets = evaluation_sets(spec, views).sets
+            sets = evaluation_sets(spec, views, kept).sets
         except UserError as error:
             raise UserError(f"evaluations.{name}: {error}") from None
         for label, evaluation_set in sets.items():

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.calibration import Calibrated
-from anynet_study.dispatch.failures import unfinished_jobs
-from anynet_study.dispatch.launch import OpenStudy, retried_by
+from anynet_study.dispatch.failures import retried_by, unfinished_jobs
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
+from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.dispatch.pack import last_end
 from anynet_study.dispatch.plan import Plan
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Throughput
@@ -26,7 +26,7 @@ Left = Callable[[Sequence[str]], Sequence[float]]
 class Eta:
     """Predicted seconds, and what they assume."""
 
-    #: Until the last job ends; None while none runs: when one will is not known.
+    #: Until the last job ends; None if no job runs, because it is not known when one will begin.
     seconds: float | None
     #: Of work that is left in jobs, run after run on one worker.
     work: float

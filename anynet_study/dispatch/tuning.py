@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.plan import Plan, PlannedRun, make_plan
+from anynet_study.dispatch.plan import Plan, make_plan
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.settings import load_views
 from anynet_study.errors import UserError, counted

@@ -14,7 +14,8 @@ from anynet_study.data import DatasetView
 from anynet_study.dispatch.cost.memory import gpu_capacity
 from anynet_study.dispatch.endings import end_without_gpu, say_begins
 from anynet_study.dispatch.pack import cohorts
-from anynet_study.dispatch.plan import Plan, PlannedRun, make_plan
+from anynet_study.dispatch.plan import Plan, make_plan
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Retries
 from anynet_study.dispatch.run_records import (
@@ -86,19 +87,26 @@ class Assignment:
         recorded: Recorded | None = None,
         run_ids: Container[str] | None = None,
     ) -> "Assignment":
-        """From the study's files as they are now; `recorded`: read before.
+        """Read it from the study's files as they are now.
 
-        `run_ids`: the plan is of these runs and of those beside them, of which some start.
+        `recorded`: what the journals hold, if they have been read. `run_ids`: plan only the rows of
+        these runs (`plan_of`).
         """
         views = load_views(sweep)
         recorded = recorded or Recorded.read(study.journals)
-        asked = sweep, study.population(), views, None, recorded.validation_error, study.digests()
         return cls(
             study=study,
             launch=sweep.launch,
             views=views,
             evaluations=evaluations_by_dataset(sweep, views),
-            plan=make_plan(*asked, run_ids),
+            plan=make_plan(
+                sweep,
+                study.population(),
+                views,
+                judge=recorded.validation_error,
+                digests=study.digests(),
+                beside=run_ids,
+            ),
             recorded=recorded,
             device=device,
         )

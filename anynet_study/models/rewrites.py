@@ -251,11 +251,10 @@ class MiddleTap(nn.Conv2d):
         self.weight = layer.weight
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Maps (n, groups * i, 1, 1) to (n, groups * o, 1, 1), channels last; there is no bias."""
+        """Maps (n, groups * i, 1, 1) to (n, groups * o, 1, 1); there is no bias."""
         vectors = input.reshape(len(input), self.groups, -1).transpose(0, 1)
         matrices = weight[:, :, 1, 1].unflatten(0, (self.groups, -1)).transpose(1, 2)
-        rows = torch.bmm(vectors, matrices).transpose(0, 1).reshape(len(input), 1, 1, -1)
-        return rows.permute(0, 3, 1, 2)
+        return torch.bmm(vectors, matrices).transpose(0, 1).reshape(len(input), -1, 1, 1)
 
 
 def use_middle_taps(network: AnyNet, resolution: int) -> None:

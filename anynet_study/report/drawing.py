@@ -19,7 +19,7 @@ from anynet_study.study import Study
 P = TypeVar("P")
 R = TypeVar("R")
 
-#: Fewer pieces than this are not worth a process.
+#: With fewer pieces than this, a further process does not pay.
 FEWEST = 4
 
 SUFFIXES = ("png", "pdf", "svg", "csv")
@@ -74,17 +74,17 @@ def _draw(study: Study, folder: Path, name: str, formats: Sequence[str], dpi: in
 
 
 def remove_figure(folder: Path, name: str) -> None:
-    """Remove the files of an earlier drawing, which no longer applies."""
+    """Remove the files of a figure that was drawn earlier and no longer applies."""
     for suffix in SUFFIXES:
         (folder / f"{name}.{suffix}").unlink(missing_ok=True)
 
 
 def side_by_side(work: Callable[[P], R], pieces: Sequence[P], processes: int) -> list[R]:
-    """The results of `work` on every piece, in order; they are pickled, the pieces are not.
+    """Run `work` on every piece in parallel, and return the results in order.
 
-    The processes are forks, which have all that `work` refers to without being sent it. None
-    outlives its share of the pieces, whatever becomes of this process. What `work` raises is
-    raised here.
+    The processes are forks: they share everything that `work` refers to, so only the results are
+    pickled. None outlives its share of the pieces, whatever happens to this process. An exception
+    of `work` is raised here.
 
     Raises:
         WorkFailedError: a process was killed.
@@ -112,7 +112,7 @@ def side_by_side(work: Callable[[P], R], pieces: Sequence[P], processes: int) ->
 
 
 def _do(work: Callable[[P], R], share: Sequence[P], answer: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C is the first process's to tell of
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the first process reports Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         answer.send([work(piece) for piece in share])

@@ -1,4 +1,4 @@
-"""What the page draws in the browser: one block of data that all of its drawings share.
+"""The data that the page draws in the browser: one block that all drawings share.
 
 The drawings are plain canvases, about 1,200 lines of JavaScript (`templates/scripts/`), 45 KB in a
 page. Libraries were weighed: uPlot (50 KB) draws series over time, no linked scatter plots nor
@@ -21,11 +21,11 @@ from anynet_study.errors import UserError
 from anynet_study.plots import driver_estimates, pair_estimates, upper_limit, wording
 from anynet_study.study import Study
 
-#: Panels of one group; more are looked at one by one.
+#: The most panels of one group; further pairs are shown one by one.
 MOST_PANELS = 24
-#: Cells of the data: at about 6 bytes each they are a third of the page at most.
+#: The most cells of data: at about 6 bytes each, they take at most a third of the page.
 MOST_CELLS = 1_000_000
-#: Errors in learning curves: beyond it they have fewer epochs, the last one always.
+#: The most points of learning curves: with more, some epochs are left out, but never the last.
 MOST_CURVE_ERRORS = 150_000
 TOTALS = ("cumulative depth", "cumulative width")
 COSTS = {"flops": "FLOPs", "parameters": "parameters", "activations": "activations"}
@@ -139,7 +139,7 @@ def _column(name: str, label: str, values: pd.Series, error: bool = False, stage
 
 
 def _short(values: Any) -> list[float | int | None]:
-    """Whole numbers without their point, and null for what is missing."""
+    """Write whole numbers without a decimal point, and missing values as null."""
     cells = [None if math.isnan(value) else value for value in np.asarray(values, float).tolist()]
     return [int(cell) if cell is not None and cell == int(cell) else cell for cell in cells]
 

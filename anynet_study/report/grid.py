@@ -1,4 +1,4 @@
-"""Tables for people: an estimate with its interval is one cell, and facts of a study."""
+"""Tables for people, in which an estimate and its interval are one cell; and facts of a study."""
 
 import math
 import re
@@ -17,7 +17,7 @@ WHY_NO_INTERVAL = (
     "no interval: there are too few architectures, or their errors are so alike that most "
     "resamples, or all but one architecture, rank nothing"
 )
-#: Names of columns of p-values, and beginnings of those of numbers from 0 to 1.
+#: Names of columns with p-values, and prefixes of columns with numbers from 0 to 1.
 P_VALUE = re.compile(r"(\w+_)?p(_\w+)?")
 SHARES = ("probability", "share", "improved", "swapped")
 
@@ -39,7 +39,7 @@ class Grid:
 def grid_of(
     table: pd.DataFrame, kind: Analysis[Any], estimate: str = "", separator: str = " "
 ) -> Grid:
-    """What people see of an analysis' table.
+    """The table of an analysis as people see it.
 
     `estimate` is what a page calls the column of that name ("ρ"); `separator` stands between an
     estimate and its interval.
@@ -73,7 +73,7 @@ def _says_nothing(name: str, table: pd.DataFrame) -> bool:
 
 
 def merge_repeats(grid: Grid) -> Grid:
-    """The first column's name once, over the rows that are about it."""
+    """Write a repeated name in the first column only once, above its rows."""
     before, rows = None, []
     for row in grid.rows:
         rows.append(["" if row[0] == before else row[0], *row[1:]])
@@ -82,7 +82,7 @@ def merge_repeats(grid: Grid) -> Grid:
 
 
 def _interval_of(table: pd.DataFrame) -> str:
-    """What columns low and high belong to: the estimate, or else what they come after."""
+    """The column that low and high belong to: the estimate, or else the column before them."""
     if "estimate" in table or "low" not in table:
         return "estimate"
     return str(table.columns[max(0, list(table.columns).index("low") - 1)])
@@ -171,7 +171,7 @@ def dataset_grid(datasets: pd.DataFrame) -> Grid:
 
 
 def _count(count: float) -> str:
-    """Of imported results not every count is known."""
+    """Write a count; for imported results, some are unknown."""
     return "–" if pd.isna(count) else f"{int(count):,}"
 
 

@@ -1,7 +1,7 @@
 """The headline figure: how well the source's ranking carries over to each dataset.
 
-It is an SVG made here, so that it is there before, and without, any script. It has the same height
-for two datasets and for two hundred: rows become thinner, and lose their names.
+It is an SVG that is made here, so that it shows without scripts. Its height is limited: with many
+datasets, rows become thinner and lose their names.
 """
 
 import math
@@ -11,9 +11,10 @@ from anynet_study.apr import Roles
 from anynet_study.plots import pair_estimates, wording
 from anynet_study.study import Study
 
-#: Pixels: of all rows together at most, of a row at most, and of one that has room for its name.
+#: Heights in pixels: the most of all rows together, the most of one row, and the least of a row
+#: with room for its name.
 HEIGHT, ROW, NAMED = 400, 26, 11
-#: Percent of the width: where the scale begins, with names and without, and where it ends.
+#: Percent of the width: where the scale begins (with names, without names) and where it ends.
 BEGINS, BEGINS_UNNAMED, ENDS = 34, 3, 97
 
 

@@ -46,13 +46,13 @@ FACTS = ("datasets", "runs", "failures")
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a section, from top to bottom; whatever is empty is not shown."""
+    """A part of a section; its fields are shown from top to bottom, and empty ones are left out."""
 
     heading: str = ""
     text: str = ""
-    #: Sentences that say what is not there, and why.
+    #: Sentences that say what is missing, and why.
     absent: Sequence[str] = ()
-    #: An open table; without headings it is one of names and facts.
+    #: A table that is always shown; without headings it lists names and facts.
     table: Grid | None = None
     note: str = ""
     figures: Sequence[DrawnFigure] = ()
@@ -61,7 +61,7 @@ class Block:
     caption: str = ""
     file: str = ""
     items: Sequence[str] = ()
-    #: Text as it is typed, and the title under which it is folded.
+    #: Preformatted text, and the title under which it is folded.
     code: str = ""
     code_title: str = ""
 
@@ -74,7 +74,7 @@ class Block:
 
 @dataclass(frozen=True)
 class PageSection:
-    """A section of the page; those with a template of their own are never folded."""
+    """A section of the page. Sections with a template of their own are never folded."""
 
     id: str
     #: In the navigation.
@@ -91,17 +91,17 @@ def write_report(
     """Write `report.html` and `tables/*.csv`; return the page's path.
 
     The page needs no other file. Every file is replaced as a whole, the page last. The same study
-    gives the same files but for the page's time of making. What cannot be computed (too few
-    architectures, no replicates, ...) is left out, and the page says why. `figures` are names of
-    those to write as `figures/*.png|svg|csv`, too, and to fold into the page. Studies `beside` it
-    are compared with it, dataset by dataset.
+    gives the same files, except for the time in the page. Analyses that cannot be computed (too few
+    architectures, no replicates, ...) are left out, and the page says why. `figures` are names of
+    figures to write as `figures/*.png|svg|csv` and to fold into the page. The studies `beside` are
+    compared with this one, dataset by dataset.
 
     Raises:
         UserError: the study has no results store, or a figure's name is unknown.
     """
     if study.store is None:
         raise UserError(f"{study.name}: a report is of a study or its results.h5")
-    with study:  # one state of it, though it is collected anew meanwhile
+    with study:  # one state of the store, even if it is collected again meanwhile
         summary = summarise(study.store)
         study.make(TABLES)
         study.read_all()
@@ -115,7 +115,7 @@ def write_report(
 
 
 def _write_tables(study: Study, summary: Summary, folder: Path) -> None:
-    """Write what there is in full precision, and remove what an earlier report had beyond it."""
+    """Write all tables in full precision; remove tables that only an earlier report had."""
     facts = {name: getattr(summary, name) for name in FACTS}
     tables = {"errors": study.errors.reset_index(), **study.tables, **facts}
     for name in ("errors", *TABLES, *FACTS):
@@ -132,7 +132,7 @@ def render(
     figures: Mapping[str, DrawnFigure],
     beside: Sequence[Study] = (),
 ) -> str:
-    """Fill the templates; everything that came from a study is escaped."""
+    """Fill the templates. Everything that comes from a study is escaped."""
     environment = Environment(
         loader=PackageLoader("anynet_study.report"),
         autoescape=True,
@@ -172,7 +172,7 @@ def render(
 
 
 def _source(environment: Environment, name: str) -> str:
-    """A file of the templates as it is."""
+    """The content of a template file, unchanged."""
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]
 

@@ -1,4 +1,4 @@
-"""The facts of a study that are no statistics: its data, what was left out, where it came from."""
+"""Facts of a study, without statistics: its data, what is missing, and its origin."""
 
 import json
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ class Summary:
     runs: pd.DataFrame
     #: Why runs failed: dataset, kind, message of the first, runs.
     failures: pd.DataFrame
-    #: Gaps of the table of errors, as `apr.exclusions`.
+    #: Gaps in the table of errors, as `apr.exclusions` returns them.
     exclusions: pd.DataFrame
-    #: Journals that were not wholly readable.
+    #: Journals that could not be read completely.
     problems: list[str]
     planned: int | None
     recorded: int
@@ -69,7 +69,7 @@ def summarise(store: ResultStore) -> Summary:
 
 
 def study_name(store: ResultStore) -> str:
-    """The name that the study's sweep gave it; of a store without one, its file's or folder's."""
+    """The name in the study's sweep; without a sweep, the name of the store's file or folder."""
     path = store.path.resolve()
     by_place = path.parent.name if path.name == "results.h5" else path.stem
     return str(_mapping(store.provenance.get("sweep", "")).get("name") or by_place)

@@ -1,9 +1,9 @@
 """Watching a study in a browser: a page on this machine that follows the study's own files.
 
-It only reads. Each look reads what journals have gained since the last one, as `status` does; what
-runs and jobs write is theirs alone, and the page has nothing that would start or stop anything.
-The server of the standard library listens on 127.0.0.1: other machines cannot reach it, and pages
-of other sites cannot read it through the browser of this one (they come with another Host).
+It only reads. Each look reads what journals have gained since the last look, as `status` does. The
+page writes no file of the study, and cannot start or stop anything. The server of the standard
+library listens on 127.0.0.1: other machines cannot reach it, and pages of other sites cannot read
+it through the browser of this one (they come with another Host).
 """
 
 import json
@@ -24,12 +24,12 @@ from anynet_study.errors import UserError
 from anynet_study.store import read_journal, read_journals
 
 ADDRESS = "127.0.0.1"
-#: Looks are at least so many seconds apart, however many pages ask.
+#: Looks are at least this many seconds apart, however many pages ask.
 FRESH = 2.0
-#: Learning curves that are shown, of the runs that ended last in the journal written last, unless
-#: that has more bytes than this.
+#: How many learning curves are shown: those of the last runs in the journal that was written last,
+#: unless it has more bytes than this.
 CURVES, MOST_BYTES = 12, 32_000_000
-#: Errors of fewer architectures on two datasets have no correlation yet.
+#: With fewer architectures on two datasets, no correlation is shown.
 FEWEST = 4
 KEPT = ["run_id", "architecture", "dataset", "recipe", "replicate", "status"]
 KEPT += ["failure_kind", "message", "error", "started"]
@@ -40,10 +40,10 @@ POLICY += "; connect-src 'self'"
 
 
 class Watch:
-    """What a study's files say now; looks are kept for `FRESH` seconds."""
+    """The current state of a study's files; it is read again after `FRESH` seconds."""
 
     def __init__(self, study: OpenStudy, say: Callable[[Status], Sequence[str]]) -> None:
-        """`say` puts a status into lines for people."""
+        """`say` turns a status into lines for people."""
         self.study, self._say = study, say
         self._reader = JournalReader(study.folder.journals)
         self._after: dict[str, int] = {}
@@ -93,7 +93,7 @@ class Watch:
         self._runs = pd.concat([self._runs, runs]) if len(self._runs) else runs
 
     def _curves(self) -> list[dict[str, Any]]:
-        """Of the runs that ended last: what they are, and test errors by epoch."""
+        """The runs that ended last: their names and their test errors by epoch."""
         journals = self.study.folder.journals.glob("*.arrow")
         paths = [path for path in journals if not path.name.endswith(".evaluations.arrow")]
         last = max(paths, key=lambda path: path.stat().st_mtime, default=None)
@@ -110,9 +110,10 @@ class Watch:
 
 
 def matrix_of(runs: pd.DataFrame, datasets: list[str], recipe: str) -> dict[str, Any]:
-    """Spearman's rho of every pair of datasets, with its interval by the formula, as it is now.
+    """Current Spearman's rho of every pair of datasets, with its interval by formula.
 
-    Of the architectures that have an error on both. As `matrix` of `explore_data`.
+    Over the architectures that have an error on both. The format is that of `matrix` in
+    `explore_data`.
     """
     known = runs[(runs["recipe"] == recipe) & (runs["status"] != "failed")]
     known = known.assign(error=known["error"].astype(float))
@@ -144,7 +145,7 @@ def page_of(name: str) -> bytes:
 
 
 class WatchServer(ThreadingHTTPServer):
-    """It says nothing of a browser that leaves before it has its answer."""
+    """A server that stays silent if a browser leaves before it has its answer."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Called with the exception of a request being handled."""
@@ -155,10 +156,10 @@ class WatchServer(ThreadingHTTPServer):
 def watch_server(
     study: OpenStudy, port: int, say: Callable[[Status], Sequence[str]]
 ) -> ThreadingHTTPServer:
-    """A server of the page of `study` on 127.0.0.1; port 0 is any free one.
+    """A server on 127.0.0.1 for the page of `study`. Port 0 takes any free port.
 
     Raises:
-        UserError: the port cannot be had.
+        UserError: the port is not available.
     """
     watch, page = Watch(study, say), page_of(study.sweep.name)
 

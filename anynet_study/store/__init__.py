@@ -5,9 +5,10 @@ arrays (`run_arrays`); `deduplicate` keeps one record of each run and orders the
 makes the file, whose contents `layout` documents for any reader.
 
 `journal` writes and reads journals, in checked `frames`; `collecting` makes the store of a study,
-`importing` one of other people's results; `integrity` says whether a store is what it should be.
-`results` reads a store as tables and `several` stores as one; `querying` selects, orders and groups
-rows, `sql` runs a SELECT; `compare` two stores; `exporting` makes a folder for others.
+`importing` one of other people's results; `opening` checks the layout of every store that is
+opened; `integrity` says whether a store is what it should be, and compares two.
+`results` reads a store as tables and `several` stores as one; `querying` runs a SELECT over them;
+`exporting` makes a folder for others, and reads it back.
 """
 
 import lazy_loader

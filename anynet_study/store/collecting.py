@@ -32,9 +32,9 @@ from anynet_study.store.deduplicate import (
     rename_runs,
     split,
 )
-from anynet_study.store.hdf5 import creating
+from anynet_study.store.hdf5 import DAMAGE, creating
 from anynet_study.store.journal import read_journals
-from anynet_study.store.opening import DAMAGE, NewerStoreError, open_store, opened
+from anynet_study.store.opening import NewerStoreError, open_store, opened
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import KINDS
 from anynet_study.store.run_arrays import RunArrays

@@ -3,9 +3,10 @@
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,13 +14,27 @@ import pyarrow.parquet as pq
 from anynet_study.design_space import METADATA_KEY, Population, schema_like
 from anynet_study.errors import UserError
 from anynet_study.files import read_regular, replacing, replacing_folder, sha256_of
-from anynet_study.store.compare import stores_equal
 from anynet_study.store.hdf5 import get_text
-from anynet_study.store.integrity import refuse_wrong
-from anynet_study.store.layout import TableName
-from anynet_study.store.release_text import FORMAT, VERSION, readme, schema_json
+from anynet_study.store.integrity import refuse_wrong, stores_equal
+from anynet_study.store.layout import COLUMNS, STAGES, TableName
 from anynet_study.store.results import ResultStore
 from anynet_study.store.tables import EVALUATIONS_SHOWN
+
+FORMAT = "anynet-study release"
+VERSION = 1
+
+FILES = {
+    "results.h5": "everything; its attribute `layout` documents it",
+    "runs.parquet": "one row per run: one model trained on one dataset",
+    "errors.parquet": "models x datasets: test errors in percent, mean over replicates",
+    "evaluations.parquet": "one row per run on a further test set",
+    "curves.parquet": "one row per epoch of a run, where curves were recorded",
+    "architectures.parquet": "one row per model: what is known of it",
+    "datasets.parquet": "one row per dataset",
+    "population.parquet": "the architectures as they were drawn, for `anynet-study`",
+    "sweep.yaml": "the sweep that the runs were made by",
+    "schema.json": "the columns of every table: type, unit, meaning",
+}
 
 
 @dataclass(frozen=True)
@@ -165,3 +180,127 @@ def population_of(store: ResultStore) -> Population | None:
         return None
     metadata = {METADATA_KEY: sampling.encode()}
     return Population(table.cast(schema).replace_schema_metadata(metadata))
+
+
+def schema_json(tables: Mapping[str, tuple[pa.Schema, int]]) -> str:
+    """The data dictionary."""
+    described = {
+        name: {
+            "rows": rows,
+            "columns": [
+                {
+                    "name": field.name,
+                    "type": str(field.type),
+                    "meaning": meaning(Path(name).stem, field.name),
+                }
+                for field in schema
+            ],
+        }
+        for name, (schema, rows) in tables.items()
+    }
+    content = {"format": FORMAT, "version": VERSION, "missing": "null", "tables": described}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def meaning(table: str, column: str) -> str:
+    """What a column of a table's file holds."""
+    if table == "errors" and column != "architecture":
+        return "error on this dataset, percent"
+    if column[0] in STAGES and column[1:].isdigit():
+        return f"{STAGES[column[0]]} of stage {column[1:]}"
+    if column == "epoch":
+        return "from 1"
+    known = {**COLUMNS["runs"], **COLUMNS.get(table, {})}
+    return known.get(column, "as the source of the results gives it")
+
+
+def readme(
+    name: str,
+    tables: Mapping[str, tuple[pa.Schema, int]],
+    files: list[str],
+    provenance: Mapping[str, Any],
+) -> str:
+    """The README, the same for the same store."""
+    counts = {file: rows for file, (_, rows) in tables.items()}
+    question = str(provenance.get("question") or "").strip()
+    listed = "\n".join(f"| `{file}` | {FILES[file]} |" for file in files if file in FILES)
+    return TEMPLATE.format(
+        name=name,
+        question=f"\n{question}\n" if question else "",
+        models=f"{counts['architectures.parquet']:,}",
+        datasets=f"{counts['datasets.parquet']:,}",
+        runs=f"{counts['runs.parquet']:,}",
+        files=listed,
+        provenance=_provenance(provenance),
+    )
+
+
+def _provenance(provenance: Mapping[str, Any]) -> str:
+    lines = [
+        f"- made by anynet-study {provenance.get('code_version') or '(version not recorded)'}, "
+        f"on {provenance.get('created')}"
+    ]
+    imported = json.loads(provenance.get("import", "[]"))
+    lines += [
+        f"- imported from `{entry['file']}`, sha256 `{entry['sha256']}`" for entry in imported
+    ]
+    return "\n".join(lines)
+
+
+TEMPLATE = """\
+# {name}
+{question}
+Test errors of {models} models on {datasets} datasets: {runs} runs.
+
+| file | what it holds |
+|---|---|
+{files}
+
+Errors are in percent. A missing value is null. `schema.json` says what every column holds.
+
+## Read it
+
+```python
+import pandas as pd
+
+errors = pd.read_parquet("errors.parquet").set_index("architecture")
+errors.corr(method="spearman")
+```
+
+```r
+errors <- arrow::read_parquet("errors.parquet")
+```
+
+```python
+import h5py
+
+with h5py.File("results.h5") as file:
+    print(file.attrs["layout"].decode())  # what is where
+    error = file["runs/error"][:]
+    model = file["labels/architecture"].asstr()[:][file["runs/architecture"][:]]
+```
+
+Per-example predictions, where there are any, are only in `results.h5`.
+
+## Import it
+
+From the folder that holds this one; it checks every file against `SHA256SUMS` first:
+
+    anynet-study import {name} -o results.h5
+    anynet-study analyze results.h5
+
+Without anynet-study, `sha256sum -c SHA256SUMS` in this folder does the check. It shows that the
+files are as they were when the sums were made; not who made them, nor that the numbers are true.
+
+## Cite it
+
+By its name, and the SHA-256 of `results.h5` in `SHA256SUMS`, which no other results have.
+
+## Where it comes from
+
+{provenance}
+
+The same store, exported to a folder of this name, gives the same bytes in every file. Of two
+stores with equal results, `results.h5` and this file differ in when they were made, and
+`runs.parquet` in how long runs took, and where.
+"""

@@ -27,6 +27,11 @@ MOST_COMPRESSED = 1100
 #: No chunk that we write is longer, in bytes.
 LONGEST_CHUNK = 1 << 30
 CHECKSUMS = "checksums"
+#: What reading a damaged file comes to, but for a UserError; SystemError: h5py, leaving its lock.
+DAMAGE = (
+    *(OSError, LookupError, RuntimeError, ValueError, TypeError, AttributeError, SystemError),
+    pa.ArrowException,
+)
 
 
 class _Disk(io.FileIO):

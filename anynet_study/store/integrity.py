@@ -1,9 +1,15 @@
-"""Whether a store is as it was written, and what its journals say: it is built again to compare."""
+"""Whether a store is what it should be: as it was written, what its journals say, another's equal.
+
+`verify` compares a store with its own checksums and with `layout`; `verify_journals` builds it
+again from the journals of its study and compares both, as `stores_equal` compares any two stores.
+"""
 
 import hashlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,32 +18,40 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.metrics import CURVES
 from anynet_study.progress import progress_if_long
 from anynet_study.store.collecting import Asked, Collected
-from anynet_study.store.compare import differences
 from anynet_study.store.hdf5 import (
     CHECKSUMS,
+    DAMAGE,
     checksums,
     creating,
     unfit,
     written_checksums,
 )
-from anynet_study.store.opening import DAMAGE, open_store, opened
-from anynet_study.store.predictions import truths_in
-from anynet_study.store.records import mixed_backends
+from anynet_study.store.layout import CIRCUMSTANCES
+from anynet_study.store.opening import LayoutError, check_layout, open_store, opened
+from anynet_study.store.predictions import (
+    evaluation_prediction_groups,
+    prediction_groups,
+    truths_in,
+)
+from anynet_study.store.records import RUN_COLUMNS, mixed_backends
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.tables import runs_table
+from anynet_study.store.tables import EVALUATION_TABLE, read_curve
 from anynet_study.store.write import write_store
 
 #: All stores of this schema version and later ones have checksums.
 FIRST_WITH_CHECKSUMS = 6
 #: So many names are given of what is wrong in the same way.
 EXAMPLES = 3
-#: How it comes right: by building the store anew, by training what is missing, by adding a dataset
-#: again, not at all (and then the store has to be kept as it is); or there is nothing to repair.
+#: What repairs a finding. "collect": the store is built anew from the journals; "train": the runs
+#: that are missing are trained again; "data": a dataset is added again; "keep": nothing does, so
+#: the store must be kept as it is; "none": there is nothing to repair.
 Repair = Literal["collect", "train", "keep", "data", "none"]
 
 
@@ -52,7 +66,7 @@ class Finding:
 
     @property
     def note(self) -> bool:
-        """Worth knowing, but nothing is lost or wrong: a journal that is being written."""
+        """Whether nothing is lost or wrong, as where a journal is still being written."""
         return self.repair == "none"
 
 
@@ -69,7 +83,7 @@ def verify(path: Path) -> list[Finding]:
         with opened(path) as file:
             found = [Finding(f"/{place}", what) for place, what in unfit(file)]
             found = found or list(_changed(file))
-            found += list(_impossible(file)) if all(one.note for one in found) else []
+            found += list(_unlike(file)) if all(one.note for one in found) else []
         if all(one.note for one in found):
             mixed = mixed_backends(ResultStore(path).table("runs"))
             found += [Finding("/runs/backend", mixed, "none")] if mixed else []
@@ -90,21 +104,12 @@ def refuse_wrong(path: Path, called: Path) -> None:
             raise UserError(f"{called}: {finding.where} {finding.what}; see anynet-study verify")
 
 
-def _impossible(file: h5py.File) -> Iterator[Finding]:
-    """Errors that no run or evaluation can have given, whatever the checksums say."""
-    runs = runs_table(file, ["status", "error"]).to_pandas()
-    error = runs["error"].where(runs["status"] != "failed", runs["error"].fillna(0.0))
-    columns = {"runs/error": error}
-    for name in ("top1", "top5"):
-        if "evaluations" in file:
-            columns[f"evaluations/{name}"] = pd.Series(file["evaluations"][name][()])
-    for where in ("evaluations/error", "trials/validation_error"):  # NaN where it is not known
-        if where in file:
-            columns[where] = pd.Series(file[where][()]).dropna()
-    for where, values in columns.items():
-        wrong = values[~values.between(0, 100)]
-        if len(wrong):
-            yield Finding(f"/{where}", f"has values that are not percentages: {some(list(wrong))}")
+def _unlike(file: h5py.File) -> Iterator[Finding]:
+    """What no store can have, whatever the checksums say."""
+    try:
+        check_layout(file, circumstances=True)
+    except LayoutError as error:
+        yield Finding(error.where, error.what)
 
 
 def _changed(file: h5py.File) -> Iterator[Finding]:
@@ -163,9 +168,10 @@ def _collected(folder: Path, store: Path | None, arrays: RunArrays) -> Collected
             runs = there.table("runs", [*names, "planned"])
             rows = zip(*(runs[name].to_pylist() for name in names), strict=True)
             called = {run_id: (dataset, recipe, n) for run_id, dataset, recipe, n in rows}
-            evaluations = there.table("evaluations", ["evaluation_id", "evaluation"])
-            pairs = (evaluations[name].to_pylist() for name in evaluations.column_names)
-            asked = Asked(called, there.recipes, dict(zip(*pairs, strict=True)))
+            evaluations = there.table("evaluations", ["evaluation_id", "evaluation", "kind"])
+            ids, *said = (evaluations[name].to_pylist() for name in evaluations.column_names)
+            named = dict(zip(ids, zip(*said, strict=True), strict=True))
+            asked = Asked(called, there.recipes, named)
             tables = there.table("architectures"), there.table("datasets")
     except UserError:
         return Collected(folder, Asked(None), nothing, nothing, {}, arrays)
@@ -210,7 +216,7 @@ def _specifications(found: Collected, arrays: RunArrays) -> Iterator[Finding]:
 def _run_ids_of(spec: bytes) -> tuple[str, str]:
     """The id of a run that was trained, and of one that was imported by its names."""
     trained = hashlib.sha256(spec).hexdigest()[:16]
-    return trained, hashlib.blake2b(spec, digest_size=8).hexdigest()
+    return trained, blake2b(spec, digest_size=8).hexdigest()
 
 
 #: Tables that are compared, by what names their rows.
@@ -248,3 +254,103 @@ def some(names: Sequence[Any]) -> str:
     first = ", ".join(str(name) for name in names[:EXAMPLES])
     more = ", ..." if len(names) > EXAMPLES else ""
     return f"{len(names)} ({first}{more})"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that two stores do not both have, or in which they differ."""
+
+    #: What names the rows of their table, such as `run_id`, and the name of the row.
+    key: str
+    name: str
+    #: "": the row is in one store alone.
+    column: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.name}: {self.what}"
+
+
+def stores_equal(a: Path | ResultStore, b: Path | ResultStore) -> list[str]:
+    """Differences between the results of two stores, one line each; none if they are equal.
+
+    Compared, bit for bit and whatever the order of the runs: the population, the datasets, every
+    run's scalars, spec, curves and predictions with their true labels, and the evaluations.
+    Not compared: CIRCUMSTANCES, provenance.
+    """
+    first, second = (
+        store if isinstance(store, ResultStore) else ResultStore(store) for store in (a, b)
+    )
+    return [str(difference) for difference in differences(first, second, CIRCUMSTANCES)]
+
+
+def differences(
+    first: ResultStore, second: ResultStore, ignored: Collection[str]
+) -> Iterator[Difference]:
+    """Where two stores differ, but for some columns of runs and evaluations."""
+    with first, second:
+        both = (first, second)
+        yield from _differences("architecture", *(store.architectures() for store in both))
+        yield from _differences("dataset", *(store.datasets() for store in both))
+        yield from _differences("run_id", *(_runs(store, ignored) for store in both))
+        yield from _differences("evaluation of", *(_evaluations(store, ignored) for store in both))
+
+
+def _runs(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
+    """One row per run: its scalars, and digests of its curves and predictions."""
+    runs = store.runs([*(name for name in RUN_COLUMNS if name not in ignored), "spec"])
+    with store.opened() as file:
+        ends = file["curves/offsets"][()].tolist()
+        every = [read_curve(file, name) for name in CURVES]
+        curves = [
+            _digest(b"".join(curve[begin:end].tobytes() for curve in every))
+            for begin, end in pairwise(ends)
+        ]
+        predicted = _digests(prediction_groups(file), "run", len(runs))
+    return runs.assign(curves=curves, predictions=predicted)
+
+
+def _evaluations(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
+    """One row per evaluation: its scalars, and a digest of its predictions."""
+    of_run = ("architecture", "dataset", "recipe", "replicate")
+    found = store.evaluations([n for n in EVALUATION_TABLE if n not in (*ignored, *of_run)])
+    with store.opened() as file:
+        predicted = _digests(evaluation_prediction_groups(file), "row", len(found))
+    key = found["run_id"] + " " + found["evaluation_id"]
+    return found.assign(predictions=predicted).assign(**{"evaluation of": key})
+
+
+def _digests(groups: Iterable[h5py.Group], index: str, count: int) -> NDArray[np.object_]:
+    """Of the predictions of every row, with the true labels; "" where it has none."""
+    digests = np.full(count, "", object)
+    for group in groups:
+        labels = group["labels"][()].tobytes() if "labels" in group else b""
+        for row, classes in zip(group[index][()], group["classes"][()], strict=True):
+            digests[row] = _digest(classes.tobytes() + labels)
+    return digests
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=8).hexdigest()
+
+
+def _differences(key: str, first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
+    if list(first.columns) != list(second.columns):
+        columns = f"{list(first.columns)} against {list(second.columns)}"
+        yield Difference("columns of", key, "", columns)
+        return
+    if first.equals(second):
+        return
+    first, second = first.set_index(key), second.set_index(key)
+    both = first.index.intersection(second.index)
+    for index, which in ((first.index, "first"), (second.index, "second")):
+        for name in index.difference(both):
+            yield Difference(key, str(name), "", f"only in the {which}")
+    left, right = first.loc[both], second.loc[both]
+    for column in left.columns:
+        mine: pd.Series[Any] = left[column]
+        other: pd.Series[Any] = right[column]
+        unequal = (mine != other) & ~(mine.isna() & other.isna())
+        for name in both[unequal.to_numpy()]:
+            what = f"{column} {mine[name]} against {other[name]}"
+            yield Difference(key, str(name), column, what)

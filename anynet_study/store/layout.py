@@ -143,6 +143,19 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "curves": _OF_CURVES,
     "trials": _OF_TRIALS,
 }
+_RUNS = tuple(_OF_RUNS)
+#: Columns of /runs that say how and where a run was made, not what it gave.
+CIRCUMSTANCES = ("message", *_RUNS[_RUNS.index("seconds") :])
+_COUNT = (0, 2**31 - 1)
+#: The smallest and the largest number in a column, of whichever table; where a number may be
+#: missing, also NaN.
+RANGES: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(("error", "top1", "top5", "chance", "validation_error"), (0, 100)),
+    **dict.fromkeys(("replicate", "images", "predicted", "epochs", "threads"), _COUNT),
+    **dict.fromkeys(("train_images", "test_images", "trial", "rung"), _COUNT),
+    **dict.fromkeys(("planned", "trains", "chosen"), (0, 1)),
+    "classes": (1, 1_000_000),
+}
 #: What a column of a stage means, by the letter before the stage's number.
 STAGES = {
     "d": "depth",

@@ -1,22 +1,43 @@
-"""Opening a results store for reading: what is not one is refused in one line."""
+"""Opening a results store: what is not one, or not as `layout` says, is refused in one line.
+
+Strangers make HDF5 files by hand. What `check_layout` checks (types, shapes, ranges, and what one
+table says of another) is what all readers of a store rely on.
+"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import h5py
-from pyarrow.lib import ArrowException
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from anynet_study.errors import UserError
-from anynet_study.store.hdf5 import get_text
-from anynet_study.store.layout import FORMAT, SCHEMA_VERSION
-
-#: What reading a damaged file comes to, but for a UserError; SystemError: h5py, leaving its lock.
-DAMAGE = (OSError, LookupError, RuntimeError, ValueError, SystemError, ArrowException)
+from anynet_study.errors import UserError, first_line
+from anynet_study.metrics import CURVES, Metric, words_an_image
+from anynet_study.store.hdf5 import DAMAGE, get_text, get_texts, read_column
+from anynet_study.store.layout import (
+    CIRCUMSTANCES,
+    COLUMNS,
+    FORMAT,
+    RANGES,
+    SCHEMA_VERSION,
+    evaluation_group,
+    prediction_group,
+)
+from anynet_study.store.records import RECORDS, EvaluationRecord, FailureKind, RunRecord, Status
 
 T = TypeVar("T", dict[str, Any], list[Any])
+Numbers = NDArray[Any]
+#: Texts of /datasets that are read, and the columns of /trials that must be there.
+_OF_DATASETS = ("dataset", "role", "test_set_of", "metric", "variant", "class_names")
+_OF_TRIALS = ("run_id", "tuned", "trial", "rung", "validation_error", "trains", "chosen")
+_LEGAL = {"status": Status, "metric": Metric, "failure_kind": FailureKind}
+_RUN_ID = np.zeros(256, np.bool_)
+_RUN_ID[[0, *b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"]] = True
 
 
 class NewerStoreError(UserError):
@@ -85,3 +106,249 @@ def _check(path: Path, file: h5py.File) -> None:
             f"{path}: written by a newer anynet-study (schema {version}, this one reads "
             f"up to {SCHEMA_VERSION}): install the newer one"
         )
+
+
+class LayoutError(UserError):
+    """Something in a store that is not as the layout says."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where} {what}")
+        #: A place inside the store, such as /runs/error.
+        self.where = where
+        self.what = what
+
+
+def check_layout(file: h5py.File, circumstances: bool = False) -> None:
+    """Raises LayoutError for the first thing in an open store that is not as `layout` says.
+
+    The values of `circumstances` take as long as all others: whoever reads one checks it.
+    """
+    try:
+        _check_root(file)
+        for name in ("architectures", "datasets", "journals", "trials"):
+            if name in file or name != "trials":
+                _check_table(file, name)
+        count = _check_runs(file, circumstances)
+        _check_ragged(file, "curves", [name for name in CURVES if name in file["curves"]], "f")
+        _check_ragged(file, "specs", ["text"], "u")
+        _check_predictions(file, count)
+        if "evaluations" in file:
+            _check_evaluations(file, count)
+    except LayoutError:
+        raise
+    except DAMAGE as error:
+        raise LayoutError("/", f"cannot be read: {first_line(error)}") from error
+
+
+def _check_root(file: h5py.File) -> None:
+    for name in ("runs", "labels", "curves", "specs", "predictions"):
+        if not isinstance(file.get(name), h5py.Group):
+            raise LayoutError(f"/{name}", "is missing, or no group")
+    planned = file.attrs.get("planned_runs")
+    if not np.isscalar(planned) or not isinstance(planned, np.integer | int):
+        raise LayoutError("/@planned_runs", "is not a whole number")
+    get_text(file, "created", "")
+    made = json.loads(_array(file, "provenance", "text", ()).asstr()[()])
+    if not isinstance(made, dict) or not all(isinstance(text, str) for text in made.values()):
+        raise LayoutError("/provenance", "is not a JSON object of texts")
+
+
+def _array(file: h5py.File, path: str, kind: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
+    """An array that is there, of a kind ("text", "whole", "number") and shape (None: any)."""
+    array = file.get(path)
+    if not isinstance(array, h5py.Dataset):
+        raise LayoutError(f"/{path}", "is missing, or no array")
+    if len(array.shape) != len(shape) or any(
+        wanted not in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
+    ):
+        told = tuple("any" if size is None else size for size in shape)
+        raise LayoutError(f"/{path}", f"has the shape {array.shape}; legal: {told}")
+    if kind not in _kinds(array.dtype):
+        raise LayoutError(f"/{path}", f"is of type {array.dtype}; legal: {_CALLED[kind]}")
+    return array
+
+
+_CALLED = {
+    "text": "text",
+    "whole": "integers",
+    "number": "integers, float32, float64",
+    "any": "text, integers, float32, float64",
+}
+
+
+def _kinds(dtype: np.dtype[Any]) -> set[str]:
+    if h5py.check_string_dtype(dtype) is not None or dtype.kind == "S":
+        return {"text", "any"}
+    if dtype.kind in "iub":
+        return {"whole", "number", "any"}
+    return {"number", "any"} if dtype.kind == "f" and dtype.itemsize in (4, 8) else set()
+
+
+def _check_range(where: str, column: str, values: Numbers) -> None:
+    """Known numbers are in the range of their column; NaN stands for a missing one."""
+    low, high = RANGES.get(column, (-np.inf, np.inf))
+    known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    wrong = known[(known < low) | (known > high)]
+    if wrong.size:
+        what = "that are not percentages" if high == 100 else f"outside {low:,} to {high:,}"
+        raise LayoutError(where, f"has values {what}: {wrong[0]}")
+
+
+def _check_distinct(where: str, texts: Collection[str], *, empty: bool = False) -> None:
+    if not empty and "" in texts:
+        raise LayoutError(where, "has an empty text")
+    if len(set(texts)) < len(texts):
+        raise LayoutError(where, "has a text twice")
+
+
+def _check_table(file: h5py.File, name: str) -> None:
+    group = file.get(name)
+    if not isinstance(group, h5py.Group):
+        raise LayoutError(f"/{name}", "is missing, or no group")
+    columns = get_texts(group, "columns")
+    _check_distinct(f"/{name}@columns", columns)
+    key = {"trials": "run_id"}.get(name, name.removesuffix("s"))
+    for column in (key, *(_OF_TRIALS if name == "trials" else ())):
+        if column not in columns:
+            raise LayoutError(f"/{name}", f"has no column {column}")
+    rows = len(_array(file, f"{name}/{key}", "text", (None,)))
+    for column in columns:
+        path = f"{name}/{column}"
+        is_text = name == "datasets" and column in _OF_DATASETS
+        counted = name != "architectures" and column in RANGES
+        kind = "text" if is_text else "number" if counted else "any"
+        array = _array(file, path, kind, (rows,))
+        if counted:
+            _check_range(f"/{path}", column, array[()])
+    _check_distinct(f"/{name}/{key}", read_column(group, key).tolist())
+
+
+def _check_runs(file: h5py.File, circumstances: bool) -> int:
+    """The number of runs."""
+    ids = _array(file, "runs/run_id", "text", (None,))[()]
+    count = len(ids)
+    letters = ids.view(np.uint8).reshape(count, ids.itemsize) if ids.dtype.kind == "S" else None
+    if letters is None or (count and not (_RUN_ID[letters].all() and letters[:, 0].all())):
+        raise LayoutError("/runs/run_id", "has texts that are not letters and digits alone")
+    if len(set(ids.tolist())) < count:
+        raise LayoutError("/runs/run_id", "has a run twice")
+    there = _columns(file, "runs", RunRecord)
+    found = {
+        name: _check_column(file, "runs", name, count, circumstances or name not in CIRCUMSTANCES)
+        for name in there
+    }
+    for name, texts in _LEGAL.items():
+        labels = read_column(file["labels"], name).tolist()
+        if wrong := set(labels) - set(get_args(texts)):
+            raise LayoutError(f"/labels/{name}", f"has {min(wrong)!r}")
+    failed = np.flatnonzero(read_column(file["labels"], "status") == "failed")
+    if not np.isin(found["status"][np.isnan(found["error"])], failed).all():
+        raise LayoutError("/runs/error", "has values that are not percentages: nan")
+    for name, table in (("architecture", "architectures"), ("dataset", "datasets")):
+        known = read_column(file[table], name).tolist()
+        if read_column(file["labels"], name).tolist()[: len(known)] != known:
+            raise LayoutError(f"/labels/{name}", f"does not begin with the rows of /{table}")
+    ends = _array(file, "curves/offsets", "whole", (count + 1,))[()]
+    if not np.array_equal(np.diff(ends), found["epochs"]):
+        raise LayoutError("/curves/offsets", "are not those of curves of /runs/epochs")
+    return count
+
+
+def _columns(file: h5py.File, table: str, record: type) -> list[str]:
+    """The columns that a table has, which may lack those that records once did not have."""
+    later = {one.name for one in fields(record) if one.default is not MISSING}
+    return [name for name in COLUMNS[table] if name in file[table] or name not in later]
+
+
+def _check_column(file: h5py.File, table: str, name: str, count: int, read: bool = True) -> Numbers:
+    """The values of a column of /runs or /evaluations; those of a text are integers.
+
+    Not `read`: nothing, only its type and its shape are checked.
+    """
+    path = f"{table}/{name}"
+    if name == "run_id":
+        return np.empty(0)
+    text = name == "journal" or (
+        name in RECORDS.names and pa.types.is_dictionary(RECORDS.field(name).type)
+    )
+    floats = name in RECORDS.names and pa.types.is_floating(RECORDS.field(name).type)
+    array = _array(file, path, "number" if floats else "whole", (count,))
+    if not read:
+        return np.empty(0)
+    values = array[()]
+    if not text:
+        _check_range(f"/{path}", name, values)
+        return np.asarray(values)
+    _array(file, f"labels/{name}", "text", (None,))
+    labels = read_column(file["labels"], name).tolist()
+    _check_distinct(f"/labels/{name}", labels, empty=name not in ("architecture", "dataset"))
+    if count and not 0 <= values.min() <= values.max() < len(labels):
+        raise LayoutError(f"/{path}", f"has integers beyond the {len(labels)} labels")
+    return np.asarray(values)
+
+
+def _check_ragged(file: h5py.File, name: str, arrays: Collection[str], kind: str) -> None:
+    """Arrays of all runs end to end, and where those of each begin."""
+    count = len(file["runs/run_id"])
+    ends = _array(file, f"{name}/offsets", "whole", (count + 1,))[()].astype(np.int64)
+    if ends[0] != 0 or (np.diff(ends) < 0).any():
+        raise LayoutError(f"/{name}/offsets", "do not rise from 0")
+    if not arrays:
+        raise LayoutError(f"/{name}", "is empty")
+    for array in arrays:
+        found = _array(file, f"{name}/{array}", "number", (int(ends[-1]),))
+        if found.dtype.kind != kind:
+            raise LayoutError(f"/{name}/{array}", f"is of type {found.dtype}")
+
+
+def _check_predictions(file: h5py.File, count: int) -> None:
+    classes: dict[str, Any] = {}
+    if "classes" in file["datasets"]:
+        names, sizes = (read_column(file["datasets"], n) for n in ("dataset", "classes"))
+        classes = dict(zip(names.tolist(), sizes.tolist(), strict=True))
+    images = file["runs/images"][()]
+    for name, group in file["predictions"].items():
+        place = f"predictions/{name}"
+        dataset, kind = get_text(group, "dataset"), get_text(group, "kind", "class")
+        if f"/{place}" != prediction_group(dataset) or kind not in ("class", "correct", "labels"):
+            raise LayoutError(f"/{place}", f"is of dataset {dataset!r} and kind {kind!r}")
+        width = _check_classes(file, place, "run", count, images)
+        if kind == "labels" and width % words_an_image(int(np.nan_to_num(classes.get(dataset, 1)))):
+            raise LayoutError(f"/{place}/classes", "is not as wide as its number of classes asks")
+        if "labels" in group and _array(file, f"{place}/labels", "whole", (width,)).dtype != "u2":
+            raise LayoutError(f"/{place}/labels", "is not of type uint16")
+
+
+def _check_classes(file: h5py.File, place: str, key: str, count: int, lengths: Numbers) -> int:
+    """The number of columns of a group of predictions."""
+    array = _array(file, f"{place}/classes", "whole", (None, None))
+    rows = _array(file, f"{place}/{key}", "whole", (array.shape[0],))[()].astype(np.int64)
+    if rows.size and not 0 <= rows.min() <= rows.max() < count:
+        raise LayoutError(f"/{place}/{key}", f"has rows beyond the {count} that there are")
+    if (np.diff(rows) <= 0).any():
+        raise LayoutError(f"/{place}/{key}", "does not ascend")
+    if array.dtype != np.uint16:
+        raise LayoutError(f"/{place}/classes", f"is of type {array.dtype}; legal: uint16")
+    if (lengths[rows] > array.shape[1]).any():
+        raise LayoutError(f"/{place}/classes", "has fewer columns than a row has predictions")
+    return int(array.shape[1])
+
+
+def _check_evaluations(file: h5py.File, runs: int) -> None:
+    count = len(_array(file, "evaluations/run", "whole", (None,)))
+    names = _columns(file, "evaluations", EvaluationRecord)
+    found = {name: _check_column(file, "evaluations", name, count) for name in names}
+    if count and not 0 <= found["run"].min() <= found["run"].max() < runs:
+        raise LayoutError("/evaluations/run", f"has rows beyond the {runs} runs")
+    for place, group in _evaluation_groups(file):
+        named = get_text(group, "dataset"), get_text(group, "evaluation")
+        if f"/{place}" != evaluation_group(*named):
+            raise LayoutError(f"/{place}", f"is of {named[1]!r} of runs on {named[0]!r}")
+        _check_classes(file, place, "row", count, found["predicted"])
+
+
+def _evaluation_groups(file: h5py.File) -> Iterator[tuple[str, h5py.Group]]:
+    parent = "evaluations/predictions"
+    for dataset in file.get(parent, ()):
+        for evaluation in file[parent][dataset]:
+            yield f"{parent}/{dataset}/{evaluation}", file[parent][dataset][evaluation]

@@ -24,7 +24,10 @@ class Truth:
 
 
 def read_scores(store: Path, run_id: str) -> NDArray[np.float32] | None:
-    """(images, classes) these outputs; None where they were not kept."""
+    """The outputs of a run's network on its test images; None where they were not kept.
+
+    Shape (images, classes), float32, in test order. Raises UserError for a file that is damaged.
+    """
     path = scores_file(store, run_id)
     try:
         found: NDArray[np.float32] = np.load(path)
@@ -36,7 +39,7 @@ def read_scores(store: Path, run_id: str) -> NDArray[np.float32] | None:
 
 
 def prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
-    """The groups of all datasets. Raises KeyError where one is damaged, as `values` does not."""
+    """The groups of all datasets. Raises KeyError for a damaged one, where `values` gives None."""
     return (file["predictions"][name] for name in file["predictions"])
 
 

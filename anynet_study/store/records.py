@@ -33,10 +33,10 @@ from anynet_study.store.layout import COLUMNS
 Status = Literal["completed", "diverged", "failed"]
 FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
 #: The training engine; "": not known, as for all runs before there were two.
-Engine = Literal["", "reference", "fast"]
+RecordedEngine = Literal["", "reference", "fast"]
 #: How networks were computed (`models.Backend`), "": not known. The last is of runs trained before
 #: November 2026: by rewrites with C kernels, which are no longer part of the package.
-BackendKind = Literal["", "plain", "rewritten", "compiled"]
+RecordedBackend = Literal["", "plain", "rewritten", "compiled"]
 #: The value of a prediction that is not there; class indices are below it.
 NO_PREDICTION = 65535
 #: What tables call the test set of the run itself.
@@ -76,9 +76,9 @@ class RunRecord:
     device: str
     torch_version: str
     code_version: str
-    engine: Engine = ""
+    engine: RecordedEngine = ""
     #: What its numbers depend on beside its spec, up to rounding: see `models.Backend`.
-    backend: BackendKind = ""
+    backend: RecordedBackend = ""
     instruction_set: str = ""
     threads: int = 0
     processor: str = ""
@@ -261,8 +261,8 @@ def lengths_of(column: pa.Array) -> NDArray[np.int64]:
 _RUN_ID, _EVALUATION_ID = re.compile("[0-9A-Za-z]+"), re.compile("[0-9a-f]{16}")
 _LEGAL = {"status": get_args(Status), "metric": get_args(Metric)} | {
     "failure_kind": get_args(FailureKind),
-    "engine": get_args(Engine),
-    "backend": get_args(BackendKind),
+    "engine": get_args(RecordedEngine),
+    "backend": get_args(RecordedBackend),
 }
 _NO_CLASSES = f"predictions must be class indices in 0..{NO_PREDICTION - 1}, one per image"
 

@@ -15,7 +15,23 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES, from_words
-from anynet_study.store.errors import (
+from anynet_study.store.hdf5 import get_text, read_column, unfit
+from anynet_study.store.layout import TableName
+from anynet_study.store.opening import (
+    LayoutError,
+    check_layout,
+    naming_damage,
+    open_store,
+    stored_json,
+)
+from anynet_study.store.predictions import (
+    evaluation_predictions_in,
+    kind_of,
+    predictions_in,
+    read_scores,
+)
+from anynet_study.store.records import OWN_TEST_SET, RUN_COLUMNS
+from anynet_study.store.run_errors import (
     Reduction,
     best_trials,
     check_alike,
@@ -25,16 +41,6 @@ from anynet_study.store.errors import (
     in_order,
     on_metric,
 )
-from anynet_study.store.hdf5 import get_text, read_column, unfit
-from anynet_study.store.layout import TableName
-from anynet_study.store.opening import naming_damage, open_store, stored_json
-from anynet_study.store.predictions import (
-    evaluation_predictions_in,
-    kind_of,
-    predictions_in,
-    read_scores,
-)
-from anynet_study.store.records import OWN_TEST_SET, RUN_COLUMNS
 from anynet_study.store.tables import (
     EVALUATION_TABLE,
     EVALUATIONS_SHOWN,
@@ -420,6 +426,10 @@ class ResultStore(Results):
         with self.opened() as file:
             for place, what in unfit(file):
                 raise UserError(f"{self.path}: /{place} {what}; no store of anynet-study does")
+            try:
+                check_layout(file)
+            except LayoutError as error:
+                raise UserError(f"{self.path}: {error}: not a store of anynet-study") from error
 
     def __repr__(self) -> str:
         with self.opened() as file:

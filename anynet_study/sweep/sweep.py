@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -24,7 +25,7 @@ from anynet_study.sweep.text import Strict, apply_override, describe, dump_yaml,
 from anynet_study.sweep.tuning import (
     LENGTHS,
     VALIDATION,
-    Trial,
+    Settings,
     Tuning,
     as_text,
     check_rungs,
@@ -50,7 +51,7 @@ Role = Literal["source", "family", "target", "extra"]
 #: Some architectures of the population: their row numbers, counted from 0, or their ids.
 Some = Annotated[list[Annotated[int, Field(ge=0)] | str], Field(min_length=1)]
 #: Keys of a recipe that name the runs, or the file, from which its runs start.
-STARTS: dict[str, Inherited] = {
+START_KEYS: dict[str, Inherited] = {
     **{"pretrained": "body", "after": "weights", "continues": "state"},
     "weights": "file",
 }
@@ -154,7 +155,7 @@ class RecipeSpec(Recipe):
     @model_validator(mode="after")
     def _probes_pretrained_weights(self) -> Self:
         used: list[Recipe] = [self, *(self.for_dataset(label) for label in self.overrides)]
-        starts = [name for name in STARTS if getattr(self, name) is not None]
+        starts = [name for name in START_KEYS if getattr(self, name) is not None]
         if len(starts) > 1:
             raise ValueError(f"{' and '.join(starts)}: a run starts from one other")
         if not starts and any(recipe.trained == "head" for recipe in used):
@@ -188,7 +189,7 @@ class RecipeSpec(Recipe):
         except ValueError as error:
             raise ValueError(f"{where}{error}") from None
 
-    def trials(self, name: str) -> dict[str, Trial]:
+    def trials(self, name: str) -> dict[str, "Trial"]:
         """Return the trials that replace this recipe, called `name`, if it is tuned.
 
         Shorter rungs come first.
@@ -201,7 +202,7 @@ class RecipeSpec(Recipe):
             for number in range(len(self.tuning.settings))
         }
 
-    def _trial(self, name: str, number: int, rung: int) -> Trial:
+    def _trial(self, name: str, number: int, rung: int) -> "Trial":
         tuning = self.tuning
         assert tuning is not None
         settings, share = tuning.settings[number], tuning.share(rung)
@@ -226,6 +227,21 @@ class RecipeSpec(Recipe):
     def _keys_for(self, label: str) -> dict[str, Any]:
         common = self.model_dump(include=set(Recipe.model_fields))
         return _changed(common, self.overrides.get(label, {}))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting of a tuned recipe in one rung: a recipe of its own."""
+
+    #: Name of the tuned recipe in the sweep.
+    recipe: str
+    #: Number of the setting, counted from 0. It is the same in all rungs.
+    number: int
+    rung: int
+    settings: Settings
+    tuning: Tuning
+    #: The recipe by which its runs are trained.
+    spec: RecipeSpec
 
 
 def _changed(keys: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -445,11 +461,11 @@ class Sweep(Strict):
     def _check_moments(self, name: str, evaluation: EvaluationSpec) -> None:
         """Check that there are networks to interpolate between, and that the epochs exist."""
         recipes = self.recipes.values()
-        starting = [one for one in recipes if any(getattr(one, key) for key in STARTS)]
+        starting = [one for one in recipes if any(getattr(one, key) for key in START_KEYS)]
         if evaluation.interpolate is not None and not starting:
             raise ValueError(
                 f"evaluations.{name}.interpolate: no recipe starts from other weights; give one "
-                f"{', '.join(STARTS)}"
+                f"{', '.join(START_KEYS)}"
             )
         if evaluation.every is not None:
             for recipe, spec in self.recipes.items():
@@ -491,7 +507,7 @@ class Sweep(Strict):
     def pretraining(self, label: str) -> str:
         """The first recipe on `label`: it trains the weights that other runs start from."""
         for name, recipe in self.recipes.items():
-            from_others = any(getattr(recipe, key) for key in STARTS)
+            from_others = any(getattr(recipe, key) for key in START_KEYS)
             if not (from_others or recipe.tuning) and label in self.trained_datasets(recipe):
                 return name
         raise ValueError(f"pretrained: no recipe trains {label} from scratch in this sweep")

@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import count, product
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from anynet_study.data import seeded_uniform
 from anynet_study.sweep.text import Strict, legal_keys
 from anynet_study.training import Recipe
-
-if TYPE_CHECKING:
-    from anynet_study.sweep.sweep import RecipeSpec
 
 #: Name of the evaluation whose errors decide between trials.
 VALIDATION = "validation"
@@ -233,21 +230,6 @@ class Tuning(Strict):
             and self.counts[0] >= other.counts[0]
             and all(any(_within(part, wider) for wider in self.parts) for part in other.parts)
         )
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One setting of a tuned recipe in one rung: a recipe of its own."""
-
-    #: Name of the tuned recipe in the sweep.
-    recipe: str
-    #: Number of the setting, counted from 0. It is the same in all rungs.
-    number: int
-    rung: int
-    settings: Settings
-    tuning: Tuning
-    #: The recipe by which its runs are trained.
-    spec: "RecipeSpec"
 
 
 def name_of(recipe: str, tuning: Tuning, number: int, rung: int) -> str:

@@ -22,7 +22,7 @@ from anynet_study.training.trainer import State, Trainer
 
 #: Of the SHA-256 at the end of a file.
 DIGEST_BYTES = 32
-#: Under what keys files of others have weights; files of this project the first.
+#: Keys under which a file may hold its weights. Files of this project use the first.
 HELD_BY = ("weights", "state_dict", "model")
 Curves = dict[str, list[float]]
 #: Final weights by name, as `state_dict` gives them.

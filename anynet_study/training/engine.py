@@ -70,12 +70,13 @@ def steps(
 ) -> Turns[Outcome]:
     """Train to the end, from `checkpoint` if it is there; yields between steps.
 
-    `after_epoch` is told of each epoch that is done, and how many are, and takes turns of its own.
-    Of one after which the run is killed it may be told again.
+    `after_epoch(trainer, epochs)` is called after each epoch, with the number of epochs done; it
+    yields between steps of its own. If the run is killed there, it is called again for the same
+    epoch when the run goes on.
 
-    Resumed and uninterrupted runs are equal, bit for bit on the CPU. Raises InterruptedRunError
-    if the checkpoint is told to stop, and whatever torch raises; a loss that is not finite is an
-    outcome.
+    A resumed run equals an uninterrupted one, bit for bit on a CPU. Raises InterruptedRunError if
+    the checkpoint is told to stop, and whatever torch raises. A loss that is not finite does not
+    raise: the outcome is `diverged`.
     """
     outcome = Outcome()
     lengths = epoch_lengths(

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from anynet_study.data import (
     ClassChoice,
     DatasetView,
+    KeptDatasets,
     Labels,
     PackedDataset,
     Split,
@@ -95,9 +96,10 @@ class EvaluationSpec(BaseModel):
 
     @property
     def counts_as(self) -> EvaluationKind:
-        """The kind that is declared, or else the first that fits of what is asked.
+        """The declared kind, or else the first kind in the order below that fits the keys.
 
-        Few images, or fewer classes, make a few-shot test or a label set of shifted images, too.
+        So an evaluation with `shots` or `classes` counts as few-shot or as a label set even if its
+        images are shifted as well.
         """
         if self.kind is not None:
             return self.kind
@@ -113,9 +115,9 @@ class EvaluationSpec(BaseModel):
 
 @dataclass(frozen=True)
 class Moment:
-    """Of a run the network that is evaluated: by default that of its final weights."""
+    """Which weights of a run are evaluated: by default the final ones."""
 
-    #: The weights are so far from those that the run started from (0) to the final ones (1).
+    #: Where between the weights that the run started from (0) and the final ones (1) they are.
     share: float | None = None
     #: After so many epochs.
     epoch: int | None = None
@@ -203,13 +205,15 @@ def at_moment(evaluation_set: EvaluationSet, moment: Moment) -> EvaluationSet:
     return replace(evaluation_set, identity=identity, moment=moment)
 
 
-def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSet:
-    """The test set `spec` asks for, for networks trained on `view`.
+def make_evaluation_set(
+    spec: EvaluationSpec, view: DatasetView, kept: KeptDatasets | None = None
+) -> EvaluationSet:
+    """The test set `spec` asks for, for networks trained on `view`; `kept`: see `load_dataset`.
 
     NotApplicableError (a UserError) where fewer than two classes match or the images have another
     size; UserError where `spec.test_set` is not there.
     """
-    dataset = view.dataset if spec.test_set is None else load_dataset(spec.test_set)
+    dataset = view.dataset if spec.test_set is None else load_dataset(spec.test_set, kept=kept)
     if dataset.multi_label != view.multi_label:
         raise NotApplicableError(
             f"evaluation on {dataset.name!r}: its images have "
@@ -232,17 +236,17 @@ def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSe
     images = dataset.counts("test").images if spec.part == "test" else len(index)
     if spec.test_set is not None:  # classes are matched by name, and numbered as in `view`
         index, labels = of_classes(dataset.labels("test"), view.numbers_of(dataset))
-    kept = labels[:, allowed].any(axis=1) if view.multi_label else allowed[labels]
-    if not kept.any():
+    asked = labels[:, allowed].any(axis=1) if view.multi_label else allowed[labels]
+    if not asked.any():
         raise NotApplicableError(f"evaluation on {dataset.name!r}: no test image of its classes")
     return EvaluationSet(
         dataset=dataset,
         split=split,
-        index=index[kept],
-        labels=labels[kept],
+        index=index[asked],
+        labels=labels[asked],
         allowed=allowed,
         transform=spec.transform or "identity",
-        left_out=images - int(kept.sum()),
+        left_out=images - int(asked.sum()),
         identity=_identity(spec, dataset, tuple(np.array(view.classes)[allowed].tolist())),
         kind=spec.counts_as,
         shots=None if spec.shots is None else _shots(spec, spec.shots, view, dataset, allowed),
@@ -281,15 +285,18 @@ class EvaluationSets:
     skipped: dict[str, str]
 
 
-def evaluation_sets(spec: EvaluationSpec, views: Mapping[str, DatasetView]) -> EvaluationSets:
+def evaluation_sets(
+    spec: EvaluationSpec, views: Mapping[str, DatasetView], kept: KeptDatasets | None = None
+) -> EvaluationSets:
     """Resolve `spec` for the datasets it names, or else for all for which it makes sense.
 
-    `views` by label. UserError where a dataset that it names, or every dataset, does not fit.
+    `views` by label; `kept`: see `load_dataset`. UserError where a dataset that it names, or every
+    dataset, does not fit.
     """
     sets, skipped = {}, {}
     for label in spec.datasets or views:
         try:
-            sets[label] = make_evaluation_set(spec, views[label])
+            sets[label] = make_evaluation_set(spec, views[label], kept)
         except NotApplicableError as error:
             if spec.datasets is not None:
                 raise

@@ -55,11 +55,11 @@ def largest_batch(resolution: int, device_type: str) -> int:
 
 
 def fitting(options: Options, spec: "RunSpec", device_type: str) -> Options:
-    """The options for a run.
+    """The options that fit a run.
 
-    bfloat16 is as its recipe states; where that leaves it open, it is for GPUs that compute in it.
-    A network that is no AnyNetX is trained as its module is, by torch's own layers, in float32, and
-    on a GPU without a graph: it may do anything.
+    bfloat16 is used if the recipe states it; if the recipe leaves it open, only on GPUs that can
+    compute in it. A network that is no AnyNetX is trained with torch's own layers, in float32,
+    and on a GPU without a graph, since its module may do anything.
 
     Raises UserError where the recipe states bfloat16, and network or GPU do not allow it, and
     ValueError where the backend is of another type of device.

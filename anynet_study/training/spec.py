@@ -17,7 +17,7 @@ SEMANTICS = 2
 #: file of weights, these but the head.
 Inherited = Literal["body", "weights", "state", "file"]
 #: What specifications call these.
-STARTS = {
+CALLED_IN_SPECS = {
     "body": "weights_of",
     "weights": "all_weights_of",
     "state": "state_of",
@@ -100,7 +100,7 @@ def canonical_text(
     Of many runs most parts are alike: writing each once makes a million ids in seconds.
     `start` is the id of the run that this one starts from, or the SHA-256 of a file of weights.
     """
-    begins = '"scratch"' if start is None else f'{{"{STARTS[inherits]}":"{start}"}}'
+    begins = '"scratch"' if start is None else f'{{"{CALLED_IN_SPECS[inherits]}":"{start}"}}'
     return (
         f'{{"architecture":{architecture},"data":{data},"initialisation":{begins},'
         f'"recipe":{recipe},"seed":{seed},"semantics":{SEMANTICS}}}'

@@ -44,7 +44,7 @@ class Selection:
                 self.weights = {name: value.detach().clone() for name, value in state.items()}
 
     def ends(self, epochs: int) -> bool:
-        """Whether a run of so many epochs has had the patience asked of it."""
+        """Whether the run ends after `epochs` epochs: the error has not fallen for `patience`."""
         patience = self._recipe.patience
         return patience is not None and epochs - 1 - self.epoch >= patience and self.epoch >= 0
 
@@ -125,9 +125,9 @@ class Trainer(ABC):
     def loss(
         self, logits: Tensor, labels: Tensor, texts: Tensor | None, share: Tensor | None
     ) -> Tensor:
-        """What is minimised, of a batch whose `logits` the network has just given.
+        """The loss of a batch, which training minimises; `logits` are the network's last ones.
 
-        `texts` (N, words): those of loss clip. `share`: as in `training_loss`.
+        `texts` (N, words): the texts of the images, for loss clip. `share`: as in `training_loss`.
         """
         if texts is None:
             return training_loss(logits, labels, self.recipe.label_smoothing, share)
@@ -136,9 +136,9 @@ class Trainer(ABC):
         return head.loss(texts)
 
     def randomise(self, purpose: str, number: int) -> None:
-        """Begin torch's own randomness anew, for one step of this epoch: of dropout and the like.
+        """Seed torch's generator for one step of this epoch, if the network may draw from it.
 
-        An AnyNet has none of it.
+        Networks that are no AnyNet may, as for dropout; an AnyNet never does.
         """
         if not isinstance(self.spec.architecture, Architecture):
             torch.manual_seed(self.spec.seed_for(purpose, self.epoch, number))

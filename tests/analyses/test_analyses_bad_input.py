@@ -12,7 +12,7 @@ from anynet_study.analyses import TABLES, drivers, study_of
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError
-from anynet_study.study import Predicted, Study
+from anynet_study.study import ImagePredictions, Study
 
 COUNT, BAD = 24, "target-1"
 OPTIONS = Options(resamples=40)
@@ -22,13 +22,13 @@ IMAGES = 60
 LABELS = (np.arange(IMAGES) % 10).astype(np.uint16)
 
 
-def predicted(dataset: str, test_set: str, architectures: list[str]) -> Predicted:
+def predicted(dataset: str, test_set: str, architectures: list[str]) -> ImagePredictions:
     """Each architecture has some images wrong, which ones depends on its name."""
     classes = np.tile(LABELS, (len(architectures), 1))
     for row, name in zip(classes, architectures, strict=True):
         seed = [*name.encode(), *dataset.encode(), len(test_set)]
         row[np.random.default_rng(seed).permutation(IMAGES)[: 5 + len(test_set)]] += 1
-    return Predicted(architectures, classes, LABELS)
+    return ImagePredictions(architectures, classes, LABELS)
 
 
 def trials_of(errors: pd.DataFrame) -> pd.DataFrame:

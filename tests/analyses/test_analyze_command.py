@@ -16,7 +16,7 @@ from anynet_study import apr
 from anynet_study.analyses import FIGURES, load
 from anynet_study.analyses import TABLES as TABLES_OF_ALL
 from anynet_study.apr import configurations
-from anynet_study.cli.analysis_output import print_summary
+from anynet_study.cli.analysis_output import basis, print_summary
 from anynet_study.cli.analyze import analyze
 from anynet_study.cli.app import app as cli
 from anynet_study.cli.tables import short_name
@@ -26,7 +26,7 @@ from anynet_study.store import ResultStore
 
 #: What a study of one recipe, without curves and predictions, has.
 TABLES = [
-    *("correlations", "match", "proxies", "regret", "costs", "sizes", "widths"),
+    *("correlations", "match", "proxies", "over-targets", "regret", "costs", "sizes", "widths"),
     *("drivers", "stages"),
     *("configurations", "noise", "corrected", "rank-preservation"),
     *("transfer", "beyond", "others", "improvement"),
@@ -219,7 +219,12 @@ def test_latex_escapes_names_and_says_how_it_was_made(tmp_path: Path) -> None:
     text = run(tmp_path / "odd.csv", "--table", "correlations", "--format", "latex")
     assert r"a\_b \& 50\% & back\textbackslash slash & " in text
     assert r"\#1 & \{x\}\textasciicircum 2 & " in text
-    assert r"\caption{Correlation of the errors, every pair of datasets. Spearman, 95\%" in text
+    assert (
+        r"\caption{Correlation of the errors, every pair of datasets. Spearman's rank correlation. "
+        r"95\% intervals (those by bootstrap of"
+    ) in text
+    assert "seed 0). p: two-sided, of no association" in text
+    assert basis(pd.DataFrame()) == []  # each table says what it is itself
     assert r"\begin{tabular}{llrrrr}" in text
     assert text.count(r"\\") == 7  # the heading and six pairs
     assert re.search(r"\[.*\] & 12 & ", text)
@@ -325,4 +330,5 @@ def test_the_heading_says_of_which_part_the_tables_are(study: Path, wide: Path) 
         part = ["--where", condition, "--table", "correlations"]
         assert f"; only runs where {condition}" in run(source, *part, width=200)
         assert json.loads(run(source, *part, "--json"))["where"] == condition
-        assert f"; only runs where {condition}." in run(source, *part, "--format", "latex")
+        said = condition.replace("<", "$<$").replace(">", "$>$")
+        assert f"Only runs where {said}." in run(source, *part, "--format", "latex")

@@ -6,7 +6,7 @@ import pytest
 
 from anynet_study.analyses import findings, study_of
 from anynet_study.analysis import Options
-from anynet_study.study import Predicted, Study
+from anynet_study.study import ImagePredictions, Study
 
 IMAGES = 40
 LABELS = np.repeat(np.arange(4, dtype=np.uint16), 10)
@@ -14,12 +14,12 @@ LABELS = np.repeat(np.arange(4, dtype=np.uint16), 10)
 RIGHT = np.array([[9, 5, 1, 6], [10, 6, 2, 5], [8, 4, 0, 6], [9, 5, 1, 7]])
 
 
-def predicted(dataset: str, test_set: str, architectures: list[str]) -> Predicted:
+def predicted(dataset: str, test_set: str, architectures: list[str]) -> ImagePredictions:
     classes = np.tile(LABELS, (len(RIGHT), 1))
     for row, counts in zip(classes, RIGHT, strict=True):
         for number, count in enumerate(counts):
             row[10 * number + count : 10 * number + 10] = (number + 1) % 4
-    return Predicted(architectures, classes, LABELS, ("cat", "dog", "eel", "fox"))
+    return ImagePredictions(architectures, classes, LABELS, ("cat", "dog", "eel", "fox"))
 
 
 def study(weights: list[float] | None = None, **options: object) -> Study:
@@ -46,7 +46,9 @@ def test_the_accuracy_on_each_class_in_table_figure_and_words() -> None:
     assert list(points) == pytest.approx(list(loaded.figure_data("class-accuracy")["mean"]))
     assert "90% bootstrap" in study(level=0.9).caption("class-accuracy")
     (said,) = next(f for f in findings(loaded) if f.topic == "Classes").sentences
-    assert said.startswith("Classes differ most on pets: the architectures are right on 10.00")
+    assert said.startswith(
+        "Classes differ most on pets: the mean accuracy of the architectures is 10.00"
+    )
 
 
 def test_weights_count_unless_they_are_refused() -> None:

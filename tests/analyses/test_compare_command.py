@@ -30,7 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         table.index = [f"{name}-{'odd' if i % 2 else 'even'}-{i}" for i in range(40)]
         table.to_csv(folder / f"{name}.csv", index_label="model")
     (folder / "weighted.csv").write_text(
-        "model,error,weight,block\na,1.5,1,x\nb,2,1,x\nc,3,1,y\nd,4,5,y\ne,5,1,y\n"
+        "model,error,sampling_weight,block\na,1.5,1,x\nb,2,1,x\nc,3,1,y\nd,4,5,y\ne,5,1,y\n"
     )
     return folder
 

@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from miniatures import save
+from PIL import Image
 from reading import class_of, counts, read, refused
+
+from anynet_study.data import add_dataset
 
 RANDOM = np.random.default_rng(0)
 
@@ -317,3 +320,28 @@ def test_accents_are_one_however_they_are_written(tmp_path):
     rows = (f"Caf\u00e9/{n}.png,x" for n in range(3))
     write(tmp_path / "x.csv", ["file,label", *rows])
     assert set(class_of(read(tmp_path), read(tmp_path).train).values()) == {"Bar", "Caf\u00e9"}
+
+
+def test_pixels_of_12_bits_in_files_of_16_are_told(data_home, tmp_path):
+    """Scaled from 65535 they are nearly black: a note says so, if no pixel is brighter."""
+    for number in range(8):
+        for kind, top in (("a", 4095), ("b", 4095)):
+            pixels = RANDOM.integers(0, top + 1, (16, 16)).astype(np.uint16)
+            (tmp_path / "x" / kind).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(tmp_path / "x" / kind / f"{number}.png")
+    dataset = add_dataset("dark", tmp_path / "x", size=8)
+    assert any("no pixel of 16 images of 16 bits exceeds 4" in note for note in dataset.meta.notes)
+    bright = RANDOM.integers(0, 65536, (16, 16)).astype(np.uint16)
+    Image.fromarray(bright).save(tmp_path / "x/a/0.png")
+    assert add_dataset("bright", tmp_path / "x", size=8).meta.notes == ()
+
+
+def test_animated_images_are_their_first_frame(data_home, tmp_path):
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    for kind in "ab":
+        (tmp_path / "x" / kind).mkdir(parents=True)
+        for number in range(4):
+            path = tmp_path / "x" / kind / f"{number}.gif"
+            frames[0].save(path, save_all=True, append_images=frames[1:])
+    dataset = add_dataset("moving", tmp_path / "x", size=8)
+    assert dataset.images("train")[0][0, 0].tolist() == [255, 0, 0]

@@ -112,7 +112,8 @@ def test_a_kill_leaves_no_process_and_the_next_run_no_litter(data_home, tmp_path
     process.wait()
     assert not psutil.wait_procs(children, timeout=60)[1]
     assert [path.name.split("~")[0] for path in data_home.iterdir()] == [".mine"]
-    other, old = data_home / ".x~elsewhere~1-a", data_home / ".x~elsewhere~2-a"
+    hidden = (".x~elsewhere~1-0123abcd.tmp", ".x~elsewhere~2-0123abcd.tmp")
+    other, old = (data_home / name for name in hidden)
     other.mkdir()
     old.mkdir()
     week = 8 * 24 * 3600

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from anynet_study.data import (
     DatasetView,
+    KeptDatasets,
     PackedDataset,
     Variant,
     add_captions,
@@ -19,7 +20,6 @@ from anynet_study.data import (
     keep_labels,
     load_dataset,
     make_view,
-    reading_kept,
     union_of,
 )
 from anynet_study.errors import UserError
@@ -193,8 +193,8 @@ def test_captions_belong_to_training_images_and_are_kept(pair, tmp_path: Path, m
     keep_labels(load_dataset("pets"), tmp_path / "study")
     add_captions(load_dataset("pets"), {"train/cat/0.png": ["other"]})
     keep_labels(load_dataset("pets"), tmp_path / "study")
-    with reading_kept(tmp_path / "study"):
-        assert [texts for texts in load_dataset("pets").captions() if texts] == [["other"]]
+    kept = load_dataset("pets", kept=KeptDatasets(tmp_path / "study"))
+    assert [texts for texts in kept.captions() if texts] == [["other"]]
     (pets / "captions.json").write_text("[]")
     with pytest.raises(UserError, match=r"captions.json: .*it has changed since it was packed"):
         load_dataset("pets")

@@ -16,13 +16,13 @@ from typer.testing import CliRunner
 from anynet_study.cli.data import data_app, parse_variant
 from anynet_study.data import (
     DatasetView,
+    KeptDatasets,
     PackedDataset,
     Variant,
     add_dataset,
     keep_labels,
     load_dataset,
     make_view,
-    reading_kept,
 )
 from anynet_study.data.packed.manifest import read_manifest
 from anynet_study.errors import UserError
@@ -154,8 +154,8 @@ def test_groups_are_on_one_side_of_a_validation(data_home, tmp_path):
     with pytest.raises(UserError, match="leaves no image to class 'df'"):
         make_view(dataset, Variant(base="ham10000", validation="1/3"))  # one lesion
     keep_labels(dataset, tmp_path / "kept")
-    with reading_kept(tmp_path / "kept"):
-        kept = make_view(load_dataset("ham10000"), Variant(**several, validation="1/3"))
+    kept = load_dataset("ham10000", kept=KeptDatasets(tmp_path / "kept"))
+    kept = make_view(kept, Variant(**several, validation="1/3"))
     assert kept.dataset.folder.parent == tmp_path / "kept"
 
 

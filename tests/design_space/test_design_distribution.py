@@ -113,28 +113,3 @@ def test_words_far_down_the_stream() -> None:
     raw = stream.random_raw(4).tolist()
     words = words_of(5, 2 * far, 1, 8)[:, 0].tolist()
     assert words == [half for one in raw for half in (one & 0xFFFFFFFF, one >> 32)]
-
-
-def test_words_never_change() -> None:
-    assert words_of(0, 0, 2, 4).T.tolist() == [
-        [149215387, 49592932, 2628306354, 1037445899],
-        [1569730169, 478570405, 802534620, 2424142341],
-    ]
-
-
-def test_thresholds_never_change() -> None:
-    for rule, depths, widths in (
-        (
-            "ceil",
-            [1431655764, 2863311529, 3700776466, 4294967295],
-            [536870911, 1073741823, 3758096383, 4288892432],
-        ),
-        (
-            "nearest",
-            [2147483647, 3146006679, 3803716986, 4294967295],
-            [850322427, 1245699840, 3761479391, 4288920414],
-        ),
-    ):
-        assert log_uniform(1, 4, 1, rule).last_words.tolist() == depths
-        chosen = log_uniform(8, 1024, 8, rule).last_words[[0, 1, 63, 126]]
-        assert chosen.tolist() == widths

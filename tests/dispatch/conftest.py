@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from anynet_study.dispatch.launch import OpenStudy
+    from anynet_study.dispatch.opened import OpenStudy
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from test_dispatch_recorded import row
 from tiny_study import Type, tree, typing_in
 
 from anynet_study.dispatch import JournalReader, current_status, ledger
-from anynet_study.dispatch.launch import OpenStudy
+from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.store import JournalWriter
 
 #: Learning rates of a grid; of two keys, too many.
@@ -23,7 +23,8 @@ LOCAL = ["--cluster", "local", "--json"]
 
 @pytest.fixture
 def type_(tiny: OpenStudy, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
-    monkeypatch.setattr("anynet_study.dispatch.launch.submit_locally", lambda *_, **__: [])
+    start = "anynet_study.dispatch.launch.LocalWorkers.start_all"
+    monkeypatch.setattr(start, lambda *_, **__: [])
     return typing_in(Path.cwd(), monkeypatch, capsys)
 
 
@@ -88,7 +89,7 @@ def test_a_worker_that_hangs_is_named(tiny: OpenStudy, type_: Type) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["50%", "a:b", "a\nb"])
+@pytest.mark.parametrize("name", ["50%", "a:b", "a\nb", "back\\slash"])
 def test_a_path_that_slurm_reads_as_something_else_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, name: str
 ) -> None:

@@ -6,12 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
+import submitit
 from tiny_study import TINY
 
 from anynet_study.dispatch import local
 from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
-from anynet_study.dispatch.launch import open_sweep
-from anynet_study.dispatch.local import start_worker
+from anynet_study.dispatch.local import LocalWorkers
+from anynet_study.dispatch.opened import open_sweep
+from anynet_study.dispatch.snapshot import take
 
 NO_LIBRARY = "there-is-no-such-library.so"
 #: What the driver's library answers on a machine with two GPUs.
@@ -85,21 +87,23 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")  # `run` may be in a job; its workers are none
     (tmp_path / "sweep.yaml").write_text(TINY)
     prepared = open_sweep(tmp_path / "sweep.yaml", [])
-    monkeypatch.setattr(local.sys, "executable", str(tmp_path / "python"))
-    (tmp_path / "python").write_text(
-        "#!/bin/sh\necho $CUDA_VISIBLE_DEVICES$SLURM_ARRAY_TASK_ID; echo $PYTHONPATH >&2\n"
+    folder = prepared.folder
+    seen = tmp_path / "python"
+    seen.write_text(
+        "#!/bin/sh\n"
+        "echo $CUDA_VISIBLE_DEVICES$SLURM_ARRAY_TASK_ID $SUBMITIT_EXECUTOR; echo $PYTHONPATH >&2\n"
     )
-    (tmp_path / "python").chmod(0o755)
-    folder, code = prepared.folder, local.take(prepared.folder.code)
-    seen = []
+    seen.chmod(0o755)
+    executor = submitit.LocalExecutor(folder.logs / "here", python=str(seen))
+    start = LocalWorkers(folder, prepared.sweep, executor, take(folder.code))
+    outputs = []
     for number in range(2):
-        runs = prepared.plan[number : number + 1]
-        worker = start_worker(folder, prepared.sweep, code, list(runs), number, attached=False)
-        assert worker.process.wait(60) == 0
-        log = folder.logs / f"{worker.job_id}_0_log.out"
-        assert str(code.folder) in log.with_suffix(".err").read_text()
-        seen.append(log.read_text())
-    assert seen == ["GPU-8c9f\n", "MIG-12ab\n"]
+        worker = start.start(list(prepared.plan[number : number + 1]), number)
+        worker.handle.wait()
+        out, err = (worker.job.log(folder.logs, kind).read_text() for kind in ("out", "err"))
+        assert str(start.code.folder) in err
+        outputs.append(out)
+    assert outputs == ["GPU-8c9f local\n", "MIG-12ab local\n"]
 
 
 def test_the_end_of_a_worker_is_not_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:

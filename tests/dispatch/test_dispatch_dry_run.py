@@ -15,7 +15,7 @@ from anynet_study.dispatch.dry_run import (
     forecast,
     sweep_cost,
 )
-from anynet_study.dispatch.launch import OpenStudy, open_sweep
+from anynet_study.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.dispatch.plan import Plan
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep

@@ -1,12 +1,15 @@
 """How jobs ended, told from logs as submitit, srun and slurmstepd wrote them."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from anynet_study.dispatch.endings import Ending, ending
+from anynet_study.dispatch.ledger import SubmittedJob
 
+JOB = SubmittedJob("5", "slurm", "login", 0.0, "9457b012de1d2c4a")
 START = (
     "submitit INFO (2026-11-22 03:19:25,012) - Starting with JobEnvironment(job_id=5, "
     "hostname=n7, local_rank=0(1), node=0(1), global_rank=0(1))\n"
@@ -34,7 +37,7 @@ REQUEUED = LIMIT.replace("TIME LIMIT", "JOB REQUEUE")
 def ended(folder: Path, out: str, err: str = "") -> Ending:
     (folder / "5_0_log.out").write_text(out)
     (folder / "5_0_log.err").write_text(err)
-    end = ending(folder, "5")
+    end = ending(folder, JOB)
     assert end is not None
     return end
 
@@ -79,7 +82,7 @@ def test_who_left_in_order_was_at_no_run(tmp_path: Path, last: str) -> None:
 
 def test_who_never_began_a_run_failed_none(tmp_path: Path) -> None:
     assert ended(tmp_path, START, KILLED).runs == ()
-    assert ending(tmp_path, "6") is None
+    assert ending(tmp_path, replace(JOB, job_id="6")) is None
 
 
 def test_the_runs_of_a_gpu_are_all_those_that_had_begun(tmp_path: Path) -> None:
@@ -121,7 +124,7 @@ def test_the_last_worker_of_a_requeued_job_counts(tmp_path: Path) -> None:
 def test_when_it_wrote_last_and_to_whom_it_belonged(tmp_path: Path) -> None:
     (tmp_path / "5_0_log.out").write_text("worker of process 77\n" + AT_RUN)
     os.utime(tmp_path / "5_0_log.out", (1000.0, 1000.0))
-    end = ending(tmp_path, "5")
+    end = ending(tmp_path, JOB)
     assert end is not None
     assert end.ended == 1000.0
     assert ended(tmp_path, START + "worker of process 77\nbeef digits a begins\n").attached

@@ -23,8 +23,8 @@ from anynet_study.dispatch.failures import (
     retries,
     unfinished_jobs,
 )
-from anynet_study.dispatch.launch import OpenStudy
 from anynet_study.dispatch.ledger import SubmittedJob
+from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.dispatch.recorded import Failure, JournalReader, Recorded, Retry
 from anynet_study.dispatch.slurm.commands import end_reasons
 from anynet_study.dispatch.slurm.site import nodes_to_exclude

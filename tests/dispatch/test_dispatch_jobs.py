@@ -14,7 +14,7 @@ from test_dispatch_recorded import row
 from tiny_study import Type
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.launch import OpenStudy
+from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.store import JournalWriter
 
 

@@ -1,36 +1,47 @@
-"""The call of sbatch, its refusals and what it inherits; and what a site tells of itself."""
+"""What sbatch's words mean to a launch, by way of submitit; and what a site tells of itself."""
 
-import time
 from pathlib import Path
 
 import pytest
+import submitit
 from fake_slurm import FULL
 
-from anynet_study.dispatch.slurm.sbatch import (
-    QueueFullError,
-    RefusedError,
-    sbatch,
-)
 from anynet_study.dispatch.slurm.site import Site
+from anynet_study.dispatch.submission import RefusedError, submitted_by
+from anynet_study.dispatch.task import Task
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    for name in ("srun", "sbatch"):
+        (tmp_path / name).touch(mode=0o755)
     return tmp_path
 
 
-def answer(folder: Path, out: str = "", err: str = "", code: int = 0, then: str = "") -> None:
+def answer(folder: Path, out: str = "", err: str = "", code: int = 0) -> None:
     (folder / "out").write_text(out)
     (folder / "err").write_text(err)
-    program = folder / "sbatch"
-    program.write_text(f"#!/bin/sh\ncat {folder}/err >&2\n{then}\ncat {folder}/out\nexit {code}\n")
-    program.chmod(0o755)
+    (folder / "sbatch").write_text(
+        f"#!/bin/sh\ncat {folder}/err >&2\ncat {folder}/out\nexit {code}\n"
+    )
+
+
+def submit(folder: Path) -> "list[submitit.Job[None]]":
+    executor = submitit.AutoExecutor(folder / "logs", cluster="slurm")
+    return submitted_by(executor, Task("/study", "abc"), 2)
+
+
+def refusal(folder: Path, words: str, code: int = 1) -> RefusedError:
+    answer(folder, err=words, code=code)
+    with pytest.raises(RefusedError) as refused:
+        submit(folder)
+    return refused.value
 
 
 def test_it_gives_the_job_s_id_whatever_else_is_said(folder: Path) -> None:
     answer(folder, "Submitted batch job 4711 on cluster physics\n", "sbatch: warning: slow\n")
-    assert sbatch(folder / "script.sh", ()) == "4711"
+    assert [job.job_id for job in submit(folder)] == ["4711_0", "4711_1"]
 
 
 @pytest.mark.parametrize(
@@ -43,13 +54,13 @@ def test_it_gives_the_job_s_id_whatever_else_is_said(folder: Path) -> None:
         ("Batch job submission failed: Job violates accounting/QOS policy (...)", False),
     ],
 )
-def test_fewer_jobs_may_fit(folder: Path, words: str, is_counted: bool) -> None:
-    answer(folder, err=words, code=1)
-    with pytest.raises(QueueFullError) as refused:
-        sbatch(folder / "script.sh", ())
-    assert refused.value.is_counted == is_counted
-    assert refused.value.is_certain
-    assert "sbatch: error" not in refused.value.words
+def test_fewer_jobs_may_fit(
+    folder: Path, words: str, is_counted: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = refusal(folder, words)
+    assert (refused.is_full, refused.is_counted, refused.is_certain) == (True, is_counted, True)
+    assert "sbatch: error" not in refused.words
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -62,21 +73,18 @@ def test_fewer_jobs_may_fit(folder: Path, words: str, is_counted: bool) -> None:
     ],
 )
 def test_other_refusals_are_failures(folder: Path, words: str, is_certain: bool) -> None:
-    answer(folder, err=words, code=3)
-    with pytest.raises(RefusedError) as refused:
-        sbatch(folder / "script.sh", ())
-    assert not isinstance(refused.value, QueueFullError)
-    assert refused.value.is_certain == is_certain
-    assert str(refused.value) == f"sbatch: {words.removeprefix('sbatch: error: ') or 'exit code 3'}"
+    refused = refusal(folder, words, code=3)
+    assert (refused.is_full, refused.is_certain) == (False, is_certain)
+    said = words.removeprefix("sbatch: error: ") or "exit status 3"
+    assert str(refused).startswith("sbatch: ")
+    assert said in str(refused)
 
 
-def test_it_does_not_wait_for_a_full_queue(folder: Path) -> None:
-    words = "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n"
-    answer(folder, err=words, then="exec sleep 60")
-    began = time.monotonic()
-    with pytest.raises(QueueFullError):
-        sbatch(folder / "script.sh", ())
-    assert time.monotonic() - began < 30
+def test_an_answer_without_an_id_is_no_refusal(folder: Path) -> None:
+    answer(folder, "queued, I think\n")
+    with pytest.raises(RefusedError, match="queued, I think") as refused:
+        submit(folder)
+    assert not refused.value.is_certain
 
 
 def program(path: Path, *lines: str) -> None:

@@ -3,15 +3,18 @@
 import re
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 import yaml
 from tiny_study import TINY
 
-from anynet_study.dispatch.slurm.script import sbatch_text, slurm_executor
+from anynet_study.dispatch.executors import executor_for, pretended_slurm, slurm_executor
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import Snapshot
+from anynet_study.dispatch.submission import array_of, submitted_by
+from anynet_study.dispatch.task import Task
 from anynet_study.errors import UserError
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
@@ -43,13 +46,16 @@ GOLDEN = """#!/bin/bash
 module load cuda
 export PYTHONPATH=/s/studies/tiny/code/7"${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONSAFEPATH=1
+export GLIBC_TUNABLES="${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.malloc.hugetlb=1"
+umask 022
+cp -n /s/studies/tiny/logs/abc.pkl /s/studies/tiny/logs/\
+"${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}"_submitted.pkl
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"
 
 # command
 export SUBMITIT_EXECUTOR=slurm
 srun --unbuffered --output /s/studies/tiny/logs/%A_%a_%t_log.out --error \
-/s/studies/tiny/logs/%A_%a_%t_log.err PYTHON -u -m anynet_study.dispatch.job \
-/s/studies/tiny/logs abc
+/s/studies/tiny/logs/%A_%a_%t_log.err PYTHON -u -m submitit.core._submit /s/studies/tiny/logs
 """
 
 
@@ -59,14 +65,20 @@ def text(
     site: Site | None = None,
     longest: float = 0.0,
     exclude: tuple[str, ...] = (),
-    **array: Any,
+    after: str | None = None,
 ) -> str:
     """The script for a sweep with these options, as if the study was in /s."""
     launch = {"cluster": "slurm", "job_minutes": 60, "slurm": slurm}
     sweep = Sweep.model_validate({**yaml.safe_load(TINY), "launch": launch})
-    study, code = StudyFolder(Path("/s/studies/tiny")), Snapshot(Path("/s/studies/tiny/code/7"))
-    executor = slurm_executor(study, sweep, code.setup, site or Site(), longest, exclude)
-    return sbatch_text(executor, "abc", tasks, **array).replace(sys.executable, "PYTHON")
+    with TemporaryDirectory() as name, pretended_slurm(Path(name)):
+        study = StudyFolder(Path(name, "s/studies/tiny"))
+        executor = executor_for(study, sweep.launch)
+        executor = slurm_executor(executor, sweep, site or Site(), longest, exclude)
+        code, pickle = Snapshot(study.code / "7"), study.logs / "abc.pkl"
+        array = array_of(executor, code, "abc", tasks, pickle, after)
+        (job, *_) = submitted_by(array, Task("", "abc"), tasks)
+        script: str = job.paths.submission_file.read_text()
+    return script.replace(name, "").replace(sys.executable, "PYTHON")
 
 
 def option(script: str, name: str) -> str | None:
@@ -106,11 +118,11 @@ def test_a_job_comes_back_unless_the_sweep_says_otherwise() -> None:
 
 def test_python_may_be_a_command_in_a_container() -> None:
     inside = text({"python": "apptainer exec --nv study.sif python3"})
-    assert "_log.err apptainer exec --nv study.sif python3 -u -m anynet_study." in inside
+    assert "_log.err apptainer exec --nv study.sif python3 -u -m submitit." in inside
     script = text({"use_srun": False, "python": "srun --container-image=study python"})
     command = script.splitlines()[-1]
     # The warning of the time limit goes to the process that the batch shell becomes.
-    assert command.startswith("exec srun --container-image=study python -u -m anynet_study.")
+    assert command.startswith("exec srun --container-image=study python -u -m submitit.")
     assert option(script, "signal") == "B:USR2@90"
 
 
@@ -135,8 +147,8 @@ def test_a_limit_that_the_warning_comes_before_is_refused() -> None:
         text({"timeout_min": 1, "signal_delay_s": 60})
 
 
-def test_one_job_of_a_site_without_arrays_is_none() -> None:
-    script = text({"comment": "mine"}, is_array=False)
+def test_one_job_is_no_array() -> None:
+    script = text({"comment": "mine"})
     assert option(script, "array") is None
     assert option(script, "comment") == "'mine anynet-study:abc'"
     assert option(script, "output") == "/s/studies/tiny/logs/%j_0_log.out"

@@ -14,8 +14,8 @@ from scripted_study import command
 from test_dispatch_recorded import row
 from tiny_study import Type
 
-from anynet_study.dispatch.launch import OpenStudy
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
+from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.dispatch.recorded import JournalReader
 from anynet_study.dispatch.status import Jobs, Left, Status, eta, study_status
 from anynet_study.store import JournalWriter

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,11 +13,12 @@ from pathlib import Path
 import pytest
 from command import command
 from fake_slurm import FakeSlurm
+from submitit.helpers import DelayedSubmission
 from tiny_study import RUNS, TINY, Type, typing_in
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.job import Job, job_file
 from anynet_study.dispatch.ledger import submissions
+from anynet_study.dispatch.task import Task, Worklist, worklist_file
 from anynet_study.study_folder import StudyFolder
 
 #: A job a run.
@@ -136,7 +138,7 @@ def test_other_refusals_are_failures_in_one_line(
     assert told.code == 1
     assert told.err.splitlines()[-1] == f"failed: sbatch: {words}"
     assert list(submissions(study.jobs)) == []
-    assert list(study.logs.iterdir()) == []
+    assert list(study.logs.iterdir()) == []  # nor what submitit wrote
 
 
 @pytest.mark.slow
@@ -147,7 +149,7 @@ def test_a_launcher_killed_at_sbatch_is_followed_by_another(
     slurm.set(max_array=4, **{moment: 'test "$(cat "$FAKE/last")" = 2 && kill -9 $1\n'})
     killed = subprocess.run(command("launch", "tiny.yaml", *SHORT), cwd=tmp_path)
     assert killed.returncode == -signal.SIGKILL
-    queued = 8  # the dead launcher's sbatch lives on
+    queued, orphans = 8, 2  # the dead launcher's sbatch lives on
     until = time.monotonic() + 30
     while len(slurm.queue) < queued and time.monotonic() < until:
         time.sleep(0.05)
@@ -159,7 +161,17 @@ def test_a_launcher_killed_at_sbatch_is_followed_by_another(
     assert sorted(job.job_id for job in jobs) == sorted(slurm.queue)
     assert len(set(runs_of(jobs))) == RUNS
     for entry in submissions(study.jobs):  # what the orphans have to do is there
-        assert tuple(Job.read(job_file(study.logs, entry.token)).tasks) == entry.tasks
+        assert tuple(Worklist.read(worklist_file(study.logs, entry.token)).tasks) == entry.tasks
+    # submitit has not put there what they call, so they do it themselves.
+    script = next(it for number, it in slurm.scripts.items() if number == orphans)
+    (line,) = [it for it in script.splitlines() if it.startswith("cp ")]
+    of_job = {"SLURM_ARRAY_JOB_ID": str(orphans), "SLURM_ARRAY_TASK_ID": "2", "SLURM_JOB_ID": "9"}
+    called = study.logs / f"{orphans}_2_submitted.pkl"
+    assert not called.exists()
+    subprocess.run(["sh", "-c", line], env={**os.environ, **of_job}, check=True)
+    assert DelayedSubmission.load(called).function == Task(
+        str(study.folder), re.findall("anynet-study:(.*)", script)[0]
+    )
 
 
 @pytest.mark.slow
@@ -181,7 +193,7 @@ def test_two_launches_at_once_where_locks_do_not_work(
     assert sorted(job.job_id for job in jobs) == sorted(slurm.queue)
     assert len(set(runs_of(jobs))) == RUNS
     for entry in submissions(study.jobs):
-        assert tuple(Job.read(job_file(study.logs, entry.token)).tasks) == entry.tasks
+        assert tuple(Worklist.read(worklist_file(study.logs, entry.token)).tasks) == entry.tasks
 
 
 def test_an_answer_that_never_came_is_looked_up(slurm: FakeSlurm, typed: Type, launch: Launch):
@@ -212,9 +224,22 @@ def test_litter_is_removed_once_no_job_is_alive(
     launch()
     assert len(list(study.code.iterdir())) == 1
     assert [path.name for path in old if path.exists()] == ["1_0_0_log.out"]
-    assert sorted(path.suffix for path in study.logs.iterdir()) == [".json", ".out", ".sh"]
-    (script,) = study.logs.glob("*.sh")
-    assert script.stat().st_mode & 0o777 == 0o700  # for nobody else to change
+    there = {path.name.replace(path.stem, "*") for path in study.logs.iterdir()}
+    assert there == {"*.json", "*.out", "*.pkl", "*.sh"}
+
+
+def test_what_jobs_execute_is_nobody_else_s_to_change(
+    slurm: FakeSlurm, launch: Launch, study: StudyFolder
+):
+    before = os.umask(0o002)
+    try:
+        launch()
+    finally:
+        os.umask(before)
+    executed = [*study.logs.glob("*.pkl"), *study.logs.glob("*.sh")]
+    assert len(executed) > RUNS
+    assert {path.stat().st_mode & 0o022 for path in executed} == {0}
+    assert "\numask 002\n" in slurm.scripts[1]  # results are for all whom the user lets
 
 
 def test_a_shell_inside_a_job_passes_nothing_on(

@@ -11,8 +11,8 @@ from test_dispatch_recorded import row
 from tiny_study import TINY
 
 from anynet_study.dispatch import recorded, worker
-from anynet_study.dispatch.launch import OpenStudy, open_sweep
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.opened import OpenStudy, open_sweep
+from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import Recorded, Retry
 from anynet_study.dispatch.worker import Worker

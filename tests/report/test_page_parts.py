@@ -1,12 +1,13 @@
 """The parts of the page, of a study with tables made by hand: what is shown, where, and why not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from anynet_study.analyses import ANALYSES
+from anynet_study.analyses import ANALYSES, study_of
 from anynet_study.analysis import Options
 from anynet_study.report import DrawnFigure
 from anynet_study.report.explore import explore_data
@@ -53,13 +54,8 @@ NO_ROLES = "no source dataset with targets is known"
 
 @pytest.fixture
 def study() -> Study:
-    readers = {"errors": ERRORS, "metrics": {"a": "top1"}, "architectures": POPULATION}
-    made = Study(
-        "s",
-        {name: (lambda value=value: value) for name, value in readers.items()},
-        Options(method="kendall", level=0.9, resamples=1234, seed=7),
-        ANALYSES,
-    )
+    options = Options(method="kendall", level=0.9, resamples=1234, seed=7)
+    made = study_of("s", options, errors=ERRORS, metrics={"a": "top1"}, architectures=POPULATION)
     made.tables = {"correlations": PAIRS, "drivers": DRIVERS}
     for table in made.tables.values():
         table.attrs = {"method": "kendall", "level": 0.9}
@@ -198,10 +194,12 @@ def test_replicates_curves_and_another_recipe_are_drawn(study: Study) -> None:
     names = ["m1", "m1", "m2"]
     replicates = pd.DataFrame({"architecture": names, "dataset": "a", "error": [11.5, 12.5, 13.0]})
     epochs = pd.DataFrame({"architecture": "m2", "dataset": "b", "epoch": [1, 2]})
-    read = study._read
-    read["replicates"] = replicates.assign(replicate=[0, 1, 0])
-    read["curves"] = epochs.assign(error=[80.126, 60.0])
-    read["recipes"] = {"long": ERRORS[["b"]].iloc[:3] - 1}
+    study.inputs = replace(
+        study.inputs,
+        replicates=replicates.assign(replicate=[0, 1, 0]),
+        curves=epochs.assign(error=[80.126, 60.0]),
+        recipes={"long": ERRORS[["b"]].iloc[:3] - 1},
+    )
     data = explore_data(study)
     assert [each.get("replicates") for each in data["columns"][:2]] == [{1: [11.5, 12.5]}, {}]
     assert data["curves"] == {
@@ -214,7 +212,7 @@ def test_replicates_curves_and_another_recipe_are_drawn(study: Study) -> None:
 
 def test_a_study_beside_another_adds_its_architectures(study: Study) -> None:
     errors = pd.DataFrame({"a": [1.0, 2.0]}, index=["m5", "other"])
-    other = Study("second", {"errors": lambda: errors}, Options(), ANALYSES)
+    other = study_of("second", errors=errors)
     data = explore_data(study, [other])
     assert data["architectures"] == [*IDS, "other"]
     assert data["columns"][0]["values"][-1] is None
@@ -229,7 +227,7 @@ def test_the_headline_stays_on_one_screen(targets: int, named: bool) -> None:
     table["estimate"] = np.linspace(-0.2, 0.9, targets)
     table["low"], table["high"] = table["estimate"] - 0.1, table["estimate"] + 0.1
     errors = pd.DataFrame(1.0, index=IDS, columns=["s", *names])
-    made = Study("s", {"errors": lambda: errors}, Options(), ANALYSES)
+    made = study_of("s", errors=errors)
     made.tables = {"correlations": table}
     found = headline_of(made)
     assert found is not None
@@ -241,7 +239,7 @@ def test_the_headline_stays_on_one_screen(targets: int, named: bool) -> None:
 
 def test_a_column_far_off_has_a_limit() -> None:
     errors = pd.DataFrame({"a": [*np.linspace(10, 20, 30), 90.0]}).rename(index="m{}".format)
-    made = Study("s", {"errors": lambda: errors, "metrics": dict}, Options(), ANALYSES)
+    made = study_of("s", errors=errors)
     assert explore_data(made)["columns"][0]["limit"] == 20
 
 

@@ -111,19 +111,6 @@ def test_errors_that_no_run_can_have_are_neither_exported_nor_imported(
     assert tree(Path()) == before
 
 
-@pytest.mark.parametrize("where", ["evaluations/error", "trials/validation_error"])
-def test_further_errors_that_nothing_can_have_are_not_exported(type_: Type, where: str) -> None:
-    def replace(file: h5py.File) -> None:
-        file.pop(where, None)
-        file[where] = [np.nan, 150.0]  # the first is not known
-
-    path = changed(Path("s.h5").absolute(), replace)
-    told = type_("export", path, "-o", "release")
-    said = f"/{where} has values that are not percentages: 1 (150.0)"
-    assert (told.code, said in told.line) == (2, True)
-    assert type_("verify", path).code == 1
-
-
 def test_a_table_of_more_cells_than_are_read_is_refused(
     type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,9 +1,6 @@
 """What a study keeps of its datasets: all but the images, so that it can be read without them."""
 
 import filecmp
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 
 from anynet_study.data.packed.dataset import CAPTIONS, PackedDataset
@@ -15,9 +12,6 @@ KINDS = ("labels", "moments")
 FILES = ("meta.json", *(f"{split}_{kind}.npy" for split in SPLITS for kind in KINDS))
 #: The file with the group of each image, if there are groups: they stay whole in validation.
 GROUPS = "split.csv"
-
-#: The folder, and the datasets that were opened in it.
-_KEPT: ContextVar[tuple[Path, dict[str, PackedDataset]] | None] = ContextVar("kept", default=None)
 
 
 def keep_labels(dataset: PackedDataset, folder: Path) -> None:
@@ -35,28 +29,23 @@ def keep_labels(dataset: PackedDataset, folder: Path) -> None:
                 (temporary / name).write_bytes((source / name).read_bytes())
 
 
-@contextmanager
-def reading_kept(folder: Path) -> Iterator[None]:
-    """Inside, datasets whose labels are kept in `folder` are those; they have no images."""
-    before = _KEPT.set((folder, {}))
-    try:
-        yield
-    finally:
-        _KEPT.reset(before)
+class KeptDatasets:
+    """The datasets of which a study keeps all but the images in `folder`, each opened once."""
 
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._opened: dict[str, PackedDataset] = {}
 
-def kept_dataset(name: str) -> PackedDataset | None:
-    """The dataset without its images; None outside `reading_kept`, and for what is not kept.
+    def find(self, name: str) -> PackedDataset | None:
+        """The dataset without its images; None for what is not kept.
 
-    UserError for a file that has changed since.
-    """
-    if (reading := _KEPT.get()) is None:
-        return None
-    folder, opened = reading[0] / name, reading[1]
-    if name not in opened:
-        if not (folder / "meta.json").is_file():
-            return None
-        if has_digests(folder):
-            check_kept(folder)
-        opened[name] = PackedDataset.open(folder)
-    return opened[name]
+        UserError for a file that has changed since.
+        """
+        folder = self.folder / name
+        if name not in self._opened:
+            if not (folder / "meta.json").is_file():
+                return None
+            if has_digests(folder):
+                check_kept(folder)
+            self._opened[name] = PackedDataset.open(folder)
+        return self._opened[name]

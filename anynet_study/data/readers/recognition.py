@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from anynet_study.data.readers import (
+    arrays,
     cifar,
     coco,
     folders,
@@ -24,6 +25,7 @@ READERS: tuple[Reader, ...] = (
     cifar.BINARY,
     cifar.PYTHON,
     cifar.CIFAR10_1,
+    arrays.ARRAYS,
     imagenet.KAGGLE,
     imagenet.KIT,
     imagenet_shifts.IMAGENET_V2,

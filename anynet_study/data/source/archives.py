@@ -7,31 +7,40 @@ their bytes than `Limits` allows, counted as they are written.
 import bz2
 import gzip
 import lzma
+import posixpath
 import re
 import stat
 import tarfile
 import unicodedata
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, Self
+
+import pyarrow as pa
 
 from anynet_study.data.source.member import Member, Window
 from anynet_study.errors import UserError, first_line
 
 #: Endings of the names of archives.
-SUFFIXES = (".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz", ".tar", ".zip")
+SUFFIXES = (
+    *(".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tgz", ".tbz2", ".txz", ".tzst"),
+    *(".tar", ".zip", ".npz"),
+)
 CHUNK = 1 << 20
 #: First bytes of a compressed tar, and what reads it.
 COMPRESSED: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\0": lzma.open,
+    b"\x28\xb5\x2f\xfd": lambda file: pa.CompressedInputStream(pa.PythonFile(file), "zstd"),
 }
 #: What may follow the end of a tar: padding to a record, 10 KiB by default.
 TAIL_BYTES = 16 << 20
+#: The flag of a zip's member whose name is in UTF-8.
+UTF_8 = 0x800
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 #: Called with the bytes of an archive that were read so far.
@@ -87,10 +96,11 @@ def unpack(
     Of a plain tar they stay where they are. Otherwise they are written one after the other to the
     new file `target`: not one file per member, so that nothing in an archive can choose where it
     is written, and because creating a million files takes longer than decoding them. Formats: zip,
-    tar, and tar compressed by gzip, bzip2 or xz. `name` is what messages call the archive.
+    tar, and tar compressed by gzip, bzip2, xz or Zstandard. `name` is what messages call the
+    archive. A link of a tar to a file of the same tar is that file.
 
-    Raises UserError, naming the member, for links, devices, names that leave the archive, occur
-    twice or differ in case only, and for more than `budget`; also if the archive is damaged.
+    Raises UserError, naming the member, for other links, devices, names that leave the archive or
+    occur twice, and for more than `budget`; also if the archive is damaged.
     """
     with Window(archive).buffered() as file:
         magic = file.read(6)
@@ -123,6 +133,8 @@ class Entry(NamedTuple):
     offset: int | None = None
     #: Otherwise what they are read from.
     content: IO[bytes] | None = None
+    #: Of a link: the path in the archive that it leads to.
+    leads_to: str | None = None
 
 
 def _collect(
@@ -135,16 +147,14 @@ def _collect(
 ) -> dict[str, Member]:
     names = _Names(name)
     members: dict[str, Member] = {}
+    links: dict[str, str] = {}
     with ExitStack() as files:
         written: IO[bytes] | None = None
         for entry in entries:
             budget.take_member(name)
             path, twin = names.check(entry.name, entry.size is None)
-            if twin is not None:
-                if written is not None:
-                    written.flush()
-                if not _equal(members[twin], _contents(entry, archive)):
-                    raise _refused(name, path, f"it collides with {twin!r} but for case")
+            if entry.leads_to is not None:
+                links[path] = entry.leads_to
             elif entry.offset is not None:
                 members[path] = Member(archive.file, archive.offset + entry.offset, entry.size)
             elif entry.content is not None:
@@ -153,24 +163,38 @@ def _collect(
                 while chunk := entry.content.read(CHUNK):
                     budget.take_bytes(len(chunk), name, entry.name)
                     written.write(chunk)
+                written.flush()
                 members[path] = Member(str(target), start, written.tell() - start)
+            if twin in members and path in members and _equal(members[twin], members[path]):
+                del members[path]
             report(entry.position)
-    return members
+    return members | _linked(name, links, members)
 
 
-def _contents(entry: Entry, archive: Member) -> IO[bytes]:
-    if entry.content is not None:
-        return entry.content
-    assert entry.offset is not None
-    return Window(Member(archive.file, archive.offset + entry.offset, entry.size)).buffered()
+def _linked(
+    archive: str, links: Mapping[str, str], members: Mapping[str, Member]
+) -> dict[str, Member]:
+    """The files that links lead to, also by way of each other; UserError where there is none."""
+    found: dict[str, Member] = {}
+    for path in links:
+        place, passed = path, set[str]()
+        while place in links and place not in passed:
+            passed.add(place)
+            place = links[place]
+        if place not in members:
+            raise _refused(archive, path, "a link that leads to no file of it; extract it yourself")
+        found[path] = members[place]
+    return found
 
 
-def _equal(member: Member, other: IO[bytes]) -> bool:
-    with Window(member).buffered() as known, other:
+def _equal(one: Member, other: Member) -> bool:
+    if one.length() != other.length():
+        return False
+    with Window(one).buffered() as known, Window(other).buffered() as file:
         while chunk := known.read(CHUNK):
-            if other.read(len(chunk)) != chunk:
+            if file.read(len(chunk)) != chunk:
                 return False
-        return not other.read(1)
+    return True
 
 
 def _refused(archive: str, member: str, reason: str) -> UserError:
@@ -182,42 +206,41 @@ class _Names:
 
     def __init__(self, archive: str) -> None:
         self._archive = archive
-        #: Case-folded path of every file and folder so far: its spelling, and whether a folder.
-        self._seen: dict[str, tuple[str, bool]] = {}
+        #: Whether the path of every file and folder so far is a folder's.
+        self._folders: dict[str, bool] = {}
+        #: The first file of each name in folders that differ in case only.
+        self._first: dict[tuple[str, str], str] = {}
 
     def check(self, name: str, is_folder: bool) -> tuple[str, str | None]:
         """A member's path in its plainest form, and the file before it that it may equal.
 
-        Raises UserError for absolute paths, `..`, drives, backslashes, control characters, a file
-        that was there before or is also a folder, and a path that differs from another in case
-        only. One dataset (HAM10000) is served with all its files in folders of either case: a file
-        that occurs twice in that way has a twin, the first, which must hold the same bytes.
+        Raises UserError for absolute paths, `..`, drives, backslashes, control characters, and a
+        file that was there before or is also a folder. One dataset (HAM10000) is served with all
+        its files in folders of either case: such a file has a twin, the first, and is left out if
+        it holds the same bytes.
         """
         parts = [part for part in name.split("/") if part not in ("", ".")]
-        if name.startswith("/") or ".." in parts or "\\" in name or name[1:2] == ":":
+        if name.startswith("/") or ".." in parts or name[1:2] == ":":
             raise _refused(self._archive, name, "its path leads outside")
+        if "\\" in name:
+            raise _refused(self._archive, name, "a backslash in its name; extract it yourself")
         if CONTROL.search(name):
             raise _refused(self._archive, name, "control characters in its name")
         if not parts and not is_folder:
             raise _refused(self._archive, name, "it has no name")
-        path = "/".join(parts)
-        known, was_folder = self._seen.get(_folded(path), (path, is_folder))
-        if known != path and is_folder == was_folder:
-            return path, None if is_folder else known
         for depth in range(1, len(parts) + 1):
             self._note(name, "/".join(parts[:depth]), is_folder or depth < len(parts))
-        return path, None
+        path = "/".join(parts)
+        if is_folder:
+            return path, None
+        folder = "/".join(parts[:-1])
+        first = self._first.setdefault((_folded(folder), parts[-1]), path)
+        return path, None if first.rpartition("/")[0] == folder else first
 
     def _note(self, name: str, path: str, is_folder: bool) -> None:
-        folded = _folded(path)
-        if folded not in self._seen:
-            self._seen[folded] = (path, is_folder)
-            return
-        known, was_folder = self._seen[folded]
-        if known != path:
-            raise _refused(self._archive, name, f"it collides with {known!r} but for case")
-        if not (is_folder and was_folder):
+        if path in self._folders and not (is_folder and self._folders[path]):
             raise _refused(self._archive, name, "the same name occurs before")
+        self._folders[path] = is_folder
 
 
 def _folded(path: str) -> str:
@@ -230,16 +253,30 @@ def _zip_entries(name: str, archive: Member) -> Iterator[Entry]:
         for info in opened.infolist():
             kind = stat.S_IFMT(info.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or info.flag_bits & 1:
-                raise _refused(name, info.filename, "a link, device or encrypted")
-            if info.is_dir():
-                yield Entry(info.filename, info.header_offset)
+                told = "a link, device or encrypted; extract it yourself"
+                raise _refused(name, info.filename, told)
+            called = _zip_name(info)
+            if called.endswith("/"):
+                yield Entry(called, info.header_offset)
                 continue
             try:
                 content = opened.open(info)
             except (NotImplementedError, RuntimeError) as error:
                 raise _refused(name, info.filename, str(error)) from error
             with content:
-                yield Entry(info.filename, info.header_offset, info.file_size, content=content)
+                yield Entry(called, info.header_offset, info.file_size, content=content)
+
+
+def _zip_name(info: zipfile.ZipInfo) -> str:
+    """A member's name, also as archivers write it that break the rules.
+
+    Some mark no names as UTF-8 that are, and some part folders by backslashes alone.
+    """
+    name = info.filename
+    if not info.flag_bits & UTF_8:
+        with suppress(UnicodeError):
+            name = name.encode("cp437").decode("utf-8")
+    return name if "/" in name else name.replace("\\", "/")
 
 
 class _StrictTarInfo(tarfile.TarInfo):
@@ -265,7 +302,7 @@ class _StrictTarInfo(tarfile.TarInfo):
 
 
 def _tar_entries(name: str, file: IO[bytes], magic: bytes) -> Iterator[Entry]:
-    """Members in their order; UserError for links, devices and sparse files.
+    """Members in their order; links with where they lead; UserError for devices and sparse files.
 
     `magic`: the first bytes of `file`. What is not compressed has the offset of its bytes.
     """
@@ -278,8 +315,12 @@ def _tar_entries(name: str, file: IO[bytes], magic: bytes) -> Iterator[Entry]:
             opened.members.clear()  # type: ignore[attr-defined]  # or it keeps every one
             if info.isdir():
                 yield Entry(info.name, file.tell())
+            elif info.islnk() or info.issym():
+                base = posixpath.dirname(info.name) if info.issym() else ""
+                leads_to = posixpath.normpath(posixpath.join(base, info.linkname))
+                yield Entry(info.name, file.tell(), 0, leads_to=leads_to)
             elif info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.issparse():
-                raise _refused(name, info.name, "a link, device or sparse file")
+                raise _refused(name, info.name, "a device or sparse file")
             elif make is None:
                 yield Entry(info.name, file.tell(), info.size, offset=info.offset_data)
             else:

@@ -26,6 +26,8 @@ from anynet_study.errors import first_line
 LARGE_PIXELS = 1 << 22
 #: What the decoder may try, whatever the file is called (ImageNet has a PNG named .JPEG).
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
+#: Modes of grey images of 16 bits.
+SIXTEEN_BITS = ("I", "I;16", "I;16B", "I;16L")
 WHITE = (255, 255, 255, 255)
 
 
@@ -88,7 +90,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
     the full range 0..65535 scaled to 0..255 (16-bit colour is reduced by the decoder). Anything
     else, such as floating-point pixels, is refused.
     """
-    if image.mode in ("I", "I;16", "I;16B", "I;16L"):
+    if image.mode in SIXTEEN_BITS:
         return _from_16_bit(image)
     if image.has_transparency_data:
         canvas = Image.new("RGBA", image.size, WHITE)
@@ -98,6 +100,17 @@ def to_rgb(image: Image.Image) -> Image.Image:
     if image.mode in ("L", "1", "P", "CMYK", "YCbCr", "RGBX"):
         return image.convert("RGB")
     raise UnreadableImageError(f"pixels of mode {image.mode}")
+
+
+def highest_of_16_bits(content: bytes) -> int | None:
+    """The highest pixel of a grey image of 16 bits; None for any other file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+                return int(np.asarray(image).max()) if image.mode in SIXTEEN_BITS else None
+        except Exception:  # decoders raise nearly anything on hostile bytes
+            return None
 
 
 def _from_16_bit(image: Image.Image) -> Image.Image:

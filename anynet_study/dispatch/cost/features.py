@@ -35,7 +35,7 @@ from anynet_study.training import (
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Forward passes that a training step takes as long as; of the last layer alone, one.
+#: How many forward passes take as long as a training step: of all layers, and of the last alone.
 TRAINING_PASSES = {"all": 3, "head": 1}
 #: Images of a batch of evaluation, as in the engine.
 EVALUATION_BATCH = 256
@@ -72,7 +72,7 @@ class Workload:
     """What the cost of a run, or of further evaluations, depends on, beside the network."""
 
     train_images: int
-    #: With the images of validation, where these are looked at, too.
+    #: Including the validation images, if they are evaluated as well.
     test_images: int
     #: Optimiser steps of the whole run (none of further evaluations), and evaluations of all test
     #: images.

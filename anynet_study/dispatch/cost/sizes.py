@@ -60,7 +60,7 @@ def dataset_size(variant: Variant, match: DatasetSize | None = None) -> DatasetS
     `match`: the size of that whose number of images it takes.
     """
     bases = [_whole_size(base, variant) for base in variant.bases]
-    # Of a union as many as the largest has: which are the same by name is not known yet.
+    # A union is taken to have as many classes as its largest part: names are not known yet.
     classes = whole = max(base.classes for base in bases)
     if isinstance(variant.groups, dict):
         classes = whole = len(variant.groups)
@@ -68,7 +68,7 @@ def dataset_size(variant: Variant, match: DatasetSize | None = None) -> DatasetS
         classes = variant.classes if isinstance(variant.classes, int) else len(variant.classes)
     if classes > whole:
         raise UserError(f"{'+'.join(variant.bases)} has {whole} classes, not {classes}")
-    # Of each, no more than all its classes.
+    # No part can give more than all its classes.
     shares = [
         classes / whole if variant.groups else classes / max(classes, base.classes)
         for base in bases

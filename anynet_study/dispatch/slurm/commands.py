@@ -81,7 +81,7 @@ class QueuedJob:
     started: float | None
     host: str
     reason: str
-    #: Of the submission that it is of; "" of a job that is not ours.
+    #: The token of its submission; "" if it is no job of this package.
     token: str
 
 

@@ -12,7 +12,7 @@ ARRAY_SIZE = 1001
 GPU_TYPE = re.compile(r"\bgpu:([A-Za-z][^:,(]*)")
 #: `days-hours:minutes:seconds`, of which the beginning may be missing.
 LIMIT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
-#: A cluster of which a larger share would be left out is rather used whole.
+#: If more than this share of the nodes would be excluded, none is.
 LARGEST_SHARE = 0.5
 
 

@@ -6,19 +6,28 @@ stores are `files` of one form, which `build` puts together.
 """
 
 from anynet_study.sheets import read_parquet, read_sheet
-from anynet_study.store.importing.build import Files, ImportReport, import_results, report_of
+from anynet_study.store.importing.build import (
+    Files,
+    ImportReport,
+    import_results,
+    report_of,
+    understood_tables,
+)
 from anynet_study.store.importing.columns import ImportOptions, stage_columns
 from anynet_study.store.importing.described import read_sidecar, with_roles
+from anynet_study.store.importing.table import errors_of_table
 
 __all__ = [
     "Files",
     "ImportOptions",
     "ImportReport",
+    "errors_of_table",
     "import_results",
     "read_parquet",
     "read_sheet",
     "read_sidecar",
     "report_of",
     "stage_columns",
+    "understood_tables",
     "with_roles",
 ]

@@ -12,15 +12,16 @@ import pyarrow as pa
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
 from anynet_study.provenance import code_version
-from anynet_study.sheets import first_repeat
+from anynet_study.sheets import first_repeat, read_sheet
 from anynet_study.store.deduplicate import Arranged, arrange, split
 from anynet_study.store.exporting import checked_bundle
 from anynet_study.store.hdf5 import creating
+from anynet_study.store.importing.account import TableAccount
 from anynet_study.store.importing.columns import ImportOptions
 from anynet_study.store.importing.described import Known, dataset_table, merged_models
 from anynet_study.store.importing.files import ImportedFile, stored_file
 from anynet_study.store.importing.predictions import predictions_file
-from anynet_study.store.importing.table import table_file
+from anynet_study.store.importing.table import table_file, understand
 from anynet_study.store.integrity import refuse_wrong
 from anynet_study.store.opening import open_store
 from anynet_study.store.predictions import Truth
@@ -78,6 +79,21 @@ def import_results(files: Files, out: Path, options: ImportOptions, known: Known
         with creating(temporary, out) as file:
             write_store(file, study, records, arrays)
     return report_of(out)
+
+
+def understood_tables(files: Files, options: ImportOptions, known: Known) -> list[TableAccount]:
+    """What would be read of each table, from which columns; nothing is written.
+
+    Raises UserError as `import_results` does for a table.
+    """
+    tables = [path for path in files.tables if path.suffix.lower() not in STORES]
+    if not tables:
+        raise UserError("--dry-run: name at least one table")
+    return [
+        understand(read_sheet(path, options.separator, options.encoding), options, known).account
+        for path in tables
+        if not path.is_dir()
+    ]
 
 
 def report_of(store: Path) -> ImportReport:

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from anynet_study.errors import UserError
+from anynet_study.sheets import Cell, Sheet, normal_form
 
 Quantity = Literal["error", "accuracy"]
 Unit = Literal["percent", "fraction"]
@@ -21,6 +22,8 @@ class ImportOptions:
     #: Columns that describe the models, and columns to leave out.
     describe: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    #: Of a wide table the columns that are datasets; all others describe the models then.
+    datasets: tuple[str, ...] = ()
     quantity: Quantity | None = None
     unit: Unit | None = None
     #: "top1" or "top5": of the values; of a table with a column metric, the rows to import.
@@ -36,7 +39,7 @@ class ImportOptions:
         return {name: value for name, value in asdict(self).items() if value}
 
 
-#: Names by which a column is known, the likelier ones first; - and blanks count as _.
+#: Names by which a column is known, in normal form, the likelier ones first.
 ALIASES = {
     "model": ("architecture", "model", "network", "arch", "arch_str", "model_name", "name"),
     "dataset": ("dataset", "test_set", "testset", "task", "dataset_name"),
@@ -52,10 +55,25 @@ MAPPABLE = ("model", "dataset", "error", "accuracy", *RUN_COLUMNS)
 
 #: Columns that describe a model and are no errors on a dataset of that name.
 NUMBERS = (
-    *("stem_width", "se_ratio", "weight", "flops", "parameters", "activations"),
+    *("stem_width", "se_ratio", "weight", "sampling_weight", "flops", "parameters", "activations"),
     *("params", "macs", "gflops", "resolution", "year"),
 )
 TEXTS = ("stem", "block", "source", "family")
+#: Words of names of columns that are no accuracies, unless a word of accuracies is beside them.
+OF_NO_ACCURACY = {
+    *("flops", "gflops", "mflops", "flop", "gflop", "macs", "gmacs", "mmacs", "madds", "adds"),
+    *("params", "param", "mparams", "parameters", "size", "resolution", "mb", "gb", "kb", "mib"),
+    *("ms", "sec", "secs", "seconds", "time", "latency", "throughput", "fps"),
+    *("year", "epoch", "epochs", "lr", "batch", "decay", "dropout", "layers", "passes", "seed"),
+    *("average", "avg", "mean", "pct"),
+}
+#: Such words wherever they are: the spread of an accuracy is none.
+NEVER_ACCURACY = {"std", "stdev", "stderr", "sem", "ci", "rank", "ranking"}
+OF_ACCURACY = {"acc", "accuracy", "accuracies", "err", "error", "errors", "top1", "top5", "top"}
+#: First columns of numbers that may name the models.
+OF_IDS = ("", "id", "index", "no", "nr", "number", "key", "uid")
+#: What is written between two columns that name a model together.
+AND = "+"
 #: Where d1 and w1 are there, so are columns of stages: depth, width, ratio, group width, stride.
 STAGES_TOLD_BY = {"d1", "w1"}
 STAGE = re.compile(r"[dwbgs][0-9]{1,2}")
@@ -67,11 +85,38 @@ def stage_columns(columns: Collection[str]) -> list[str]:
     return [name for name in columns if staged and STAGE.fullmatch(name)]
 
 
+def describes(name: str) -> bool:
+    """Whether the name of a column says that its numbers are no accuracies.
+
+    >>> [describes(name) for name in ("GFLOPS", "param_count", "cars_std", "mean accuracy", "cars")]
+    [True, True, True, False, False]
+    """
+    words = set(normal_form(name).split("_"))
+    return bool(words & NEVER_ACCURACY or (words & OF_NO_ACCURACY and not words & OF_ACCURACY))
+
+
+def with_joined_model(sheet: Sheet, options: ImportOptions) -> Sheet:
+    """The table with one column that names the models where --map model=A+B names two.
+
+    UserError for a column that is not there.
+    """
+    name = options.columns.get("model", "")
+    if AND not in name or name in sheet.columns:
+        return sheet
+    parts = [part.strip() for part in name.split(AND)]
+    _require_columns("--map", sheet.path, parts, sheet.columns)
+    cells = zip(*(sheet.names(part) for part in parts), strict=True)
+    joined: list[Cell] = [AND.join(map(str, row)) for row in cells]
+    return replace(sheet, columns={name: joined, **sheet.columns})
+
+
 @dataclass(frozen=True)
 class Roles:
     """The role of each column of a table."""
 
     model: str
+    #: Whether that is declared, or known by its name.
+    sure: bool
     #: Both None: the table is wide, one column per dataset.
     dataset: str | None
     value: str | None
@@ -100,6 +145,7 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
         if role not in roles and found is not None:
             roles[role] = found
     unclaimed = (name for name in free if name not in roles.values())
+    sure = "model" in roles
     roles.setdefault("model", next(unclaimed, ""))
     told = {role for role in ("error", "accuracy") if role in options.columns}
     long = "dataset" in roles and bool({"error", "accuracy"} & set(roles))
@@ -114,9 +160,14 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
     )
     rest = [name for name in free if name not in core and name]
     numbers = tuple(name for name in rest if name in {*NUMBERS, *stage_columns(rest)})
-    texts = tuple(name for name in rest if name in TEXTS)
+    texts = tuple(name for name in rest if name in TEXTS or (describes(name) and not long))
+    if options.datasets:
+        numbers = tuple(name for name in numbers if name not in options.datasets)
+        known = {*options.datasets, *numbers}
+        texts = tuple(name for name in rest if name not in known)
     return Roles(
         model=roles["model"],
+        sure=sure or normal_form(roles["model"]) in OF_IDS,
         dataset=roles["dataset"] if quantity else None,
         value=roles[quantity] if quantity else None,
         quantity=quantity,
@@ -135,17 +186,24 @@ def _check_told(path: Path, columns: Collection[str], options: ImportOptions) ->
         "--map": options.columns.values(),
         "--describe": options.describe,
         "--ignore": options.ignore,
+        "--dataset-columns": options.datasets,
     }
     for option, names in asked.items():
-        for name in names:
-            if name not in columns:
-                raise UserError(f"{option}: {path} has no column {name!r}; {_listed(columns)}")
+        _require_columns(option, path, names, columns)
+
+
+def _require_columns(
+    option: str, path: Path, names: Collection[str], columns: Collection[str]
+) -> None:
+    for name in names:
+        if name not in columns:
+            raise UserError(f"{option}: {path} has no column {name!r}; {_listed(columns)}")
 
 
 def _known(role: str, columns: Collection[str], taken: Collection[str] = ()) -> str | None:
     if role not in ALIASES:
         return role if role in columns else None
-    plain = {re.sub(r"[\s-]+", "_", name.casefold()): name for name in columns}
+    plain = {normal_form(name): name for name in columns}
     found = (plain[alias] for alias in ALIASES[role] if alias in plain)
     return next((name for name in found if name not in taken), None)
 

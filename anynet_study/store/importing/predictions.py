@@ -120,9 +120,24 @@ def _check(
             if "classes" not in known:
                 said = f"the labels end at {truth.max()}; say how many there are with --datasets"
             raise UserError(f"{path}: {name}: class {classes.max()} (counted from 0), but {said}")
+    if not predicted.correctness and "classes" not in known:
+        _refuse_shifted(path, predicted, truth)
     said = known.get("test_images", len(truth))
     if said != len(truth):
         raise UserError(f"{path}: {len(truth)} examples, but {dataset} has {said} test images")
+
+
+def _refuse_shifted(path: Path, predicted: Predicted, truth: Classes) -> None:
+    """UserError where labels seem to count from 1, predictions from 0."""
+    hits = (predicted.classes == truth).mean(axis=1)
+    chance = np.bincount(truth).max() / len(truth)
+    if truth.min() > 0 and truth.max() > predicted.classes.max() and hits.max() < chance:
+        raise UserError(
+            f"{path}: labels are {truth.min()} to {truth.max()}, predictions "
+            f"{predicted.classes.min()} to {predicted.classes.max()}, and all models are worse "
+            "than chance: do labels count from 1? Count both from 0, or say with --datasets how "
+            "many classes there are"
+        )
 
 
 def read_predictions(path: Path) -> Predicted:

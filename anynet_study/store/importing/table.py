@@ -13,12 +13,34 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
-from anynet_study.sheets import Sheet, first_repeat, is_text, read_sheet, typed
-from anynet_study.store.importing.columns import ImportOptions, Quantity, Roles, roles_of
+from anynet_study.sheets import (
+    Cell,
+    Sheet,
+    first_repeat,
+    is_missing,
+    is_text,
+    number,
+    read_sheet,
+    typed,
+    written,
+)
+from anynet_study.store.importing.account import TableAccount
+from anynet_study.store.importing.columns import (
+    AND,
+    ImportOptions,
+    Quantity,
+    Roles,
+    roles_of,
+    stage_columns,
+    with_joined_model,
+)
 from anynet_study.store.importing.described import Known, called_by_id
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
+from anynet_study.store.importing.plausible import require_plausible
 from anynet_study.store.run_arrays import RunArrays
 
+#: A column of weights by which models were drawn, in a table that is no sample of networks.
+SAMPLING_WEIGHT = "sampling_weight"
 #: Words in the names of columns that say what their values are.
 _SAYS = {
     "accuracy": re.compile(r"(?<![a-z])acc(uracy|uracies)?(?![a-z])"),
@@ -47,6 +69,62 @@ class Cells:
         return replace(self, frame=self.frame[kept])
 
 
+@dataclass(frozen=True)
+class Understood:
+    """A table of results, and what was understood of it."""
+
+    account: TableAccount
+    roles: Roles
+    cells: Cells
+    #: One per value, in percent.
+    errors: NDArray[np.float64]
+
+
+def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood:
+    """What the columns of a table of errors or accuracies mean, and its values as errors.
+
+    `known` is what was said of the datasets. Raises UserError, naming the option that decides, for
+    whatever is unclear, ambiguous or implausible.
+    """
+    sheet = with_joined_model(sheet, options)
+    roles = roles_of(sheet.path, list(sheet.columns), options)
+    _require_names(sheet, roles)
+    cells = read_cells(sheet, roles)
+    if "metric" in cells.frame:
+        cells = _on_metric(cells, options.metric)
+    _refuse_repeats(cells)
+    errors = in_error_percent(cells, roles.quantity, options)
+    wide = cells.frame.assign(error=errors)
+    table = wide.pivot_table("error", "model", "dataset", "mean", observed=True, sort=False)
+    require_plausible(sheet.path, table, known, options.datasets)
+    account = TableAccount(
+        file=str(sheet.path),
+        models_from=roles.model,
+        models=len(cells.models),
+        datasets={str(name): float(table[name].median()) for name in table.columns},
+        long=roles.dataset is not None,
+        quantity=roles.quantity or _stated(cells, options.quantity),
+        unit=options.unit or "percent",
+        run_columns=dict(roles.run),
+        describing=tuple(cells.models.column_names[1:]),
+        ignored=tuple(options.ignore),
+    )
+    return Understood(account, roles, cells, errors)
+
+
+def _require_names(sheet: Sheet, roles: Roles) -> None:
+    """UserError where the column that is taken for the models' names holds numbers."""
+    cells = sheet.columns[roles.model]
+    if roles.sure or any(np.isinf(number(cell)) for cell in cells) or not cells:
+        return
+    texts = [name for name in roles.others if is_text(sheet.columns[name])]
+    hint = f" such as --map model={texts[0]}" if texts else ""
+    raise UserError(
+        f"{sheet.path}: the first column, {roles.model!r}, holds numbers, no names of models; say "
+        f"which column names them with --map model=COLUMN{hint}"
+    )
+
+
 def table_file(
     path: Path, label: str, options: ImportOptions, known: Known, arrays: RunArrays
 ) -> ImportedFile:
@@ -55,12 +133,8 @@ def table_file(
     `known` is what was said of the datasets. Raises UserError for whatever is unclear, ambiguous
     or wrong in it.
     """
-    sheet = read_sheet(path, options.separator, options.encoding)
-    roles = roles_of(path, list(sheet.columns), options)
-    cells = read_cells(sheet, roles)
-    if "metric" in cells.frame:
-        cells = _on_metric(cells, options.metric)
-    _refuse_repeats(cells)
+    understood = understand(read_sheet(path, options.separator, options.encoding), options, known)
+    cells, roles = understood.cells, understood.roles
     frame, models = cells.frame, called_by_id(path, cells.models)
     datasets = frame["dataset"].cat.categories.tolist()
     metrics = [options.metric or known.get(name, {}).get("metric", "top1") for name in datasets]
@@ -71,7 +145,7 @@ def table_file(
         **{name: _arrow(frame[name]) for name in frame.columns if name in roles.run},
         "architecture": _coded(models["architecture"].to_pylist(), frame["model"]),
         "dataset": _arrow(frame["dataset"]),
-        "error": in_error_percent(cells, roles.quantity, options),
+        "error": understood.errors,
     }
     records = named_records(columns, arrays)
     return ImportedFile(
@@ -84,6 +158,28 @@ def table_file(
         provenance=entry(path, options.told()),
         recipes=records["recipe"].cast(pa.string()).unique().to_pylist(),
     )
+
+
+def errors_of_table(sheet: Sheet, options: ImportOptions) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Errors in percent by model and dataset, and what the table says of the models.
+
+    The mean over replicates where there are several. Raises UserError as `understand` does, and
+    for a table of several recipes.
+    """
+    understood = understand(sheet, options, {})
+    frame = understood.cells.frame.assign(error=understood.errors)
+    if "recipe" in frame and frame["recipe"].nunique() > 1:
+        raise UserError(
+            f"{sheet.path}: column {understood.roles.run['recipe']} holds several recipes; import "
+            "the table, and choose one with --recipe"
+        )
+    errors = frame.pivot_table("error", "model", "dataset", "mean", observed=True, sort=False)
+    names = understood.cells.models["architecture"].to_pylist()
+    errors = errors.reindex(index=names, columns=frame["dataset"].cat.categories)
+    errors = errors.rename_axis(index="architecture", columns=None)
+    errors.columns = [str(name) for name in errors.columns]
+    errors.index = pd.Index(names, name="architecture", dtype=object)
+    return errors, understood.cells.models.to_pandas()
 
 
 def read_cells(sheet: Sheet, roles: Roles) -> Cells:
@@ -103,26 +199,47 @@ def read_cells(sheet: Sheet, roles: Roles) -> Cells:
     else:
         texts = tuple(name for name in roles.others if is_text(sheet.columns[name]))
         datasets = [name for name in roles.others if name not in texts]
-        frame = _wide(sheet, rows, datasets)
+        frame = _wide(sheet, rows, datasets, roles.model)
     about = (*roles.numbers, *roles.described, *texts)
+    if roles.dataset is None:
+        spreads = {name: [written(cell)[1] for cell in sheet.columns[name]] for name in datasets}
+        kept = {f"{name}_std": cells for name, cells in spreads.items() if np.isfinite(cells).any()}
+        about += tuple(name for name in kept if name not in sheet.columns)
+        columns: dict[str, list[Cell]] = {name: [*cells] for name, cells in kept.items()}
+        sheet = replace(sheet, columns={**columns, **sheet.columns})
     cells = Cells(sheet.path, frame, _descriptions(sheet, about, roles.numbers, model))
     return cells.only(frame["value"].notna())
 
 
-def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str]) -> pd.DataFrame:
+def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str], model: str) -> pd.DataFrame:
     """The rows once for each dataset, which is a column of the sheet."""
     if pair := first_repeat(rows.drop(columns="row")):
         first, second = rows["row"][list(pair)]
         raise UserError(
             f"{sheet.path}: {rows['model'][pair[0]]} is there twice, in rows {first} and {second}; "
-            f"repetitions of a model need a column replicate"
+            f"{_told_apart(sheet, rows['model'], model)}"
         )
     if not datasets:
-        raise UserError(f"{sheet.path}: no column holds numbers, so there are no errors in it")
+        texts = [(name, sheet.columns[name][0]) for name in sheet.columns if name != model]
+        told = "; ".join(f"column {name} says {cell!r}" for name, cell in texts[:2])
+        raise UserError(
+            f"{sheet.path}: no column holds numbers, so there are no errors in it ({told})"
+        )
     frame = pd.concat([rows.assign(value=sheet.numbers(name)) for name in datasets])
     codes = np.repeat(np.arange(len(datasets)), len(rows))
     frame["dataset"] = pd.Categorical.from_codes(codes, datasets)
     return frame.reset_index(drop=True)
+
+
+def _told_apart(sheet: Sheet, models: "pd.Series[Any]", model: str) -> str:
+    """How rows of one name are told apart: by another column of texts, or as repetitions."""
+    for name, cells in sheet.columns.items():
+        if is_text(cells) and not pd.DataFrame({0: models, 1: cells}).duplicated().any():
+            return f"unlike models of one name have two columns: --map model={model}{AND}{name}"
+    return (
+        f"unlike models of one name are told apart by a second column, --map "
+        f"model={model}{AND}COLUMN; repetitions of one model by a column replicate"
+    )
 
 
 def _descriptions(
@@ -140,15 +257,23 @@ def _descriptions(
         known: dict[int, Any] = {}
         cells = zip(model.codes.tolist(), sheet.columns[name], strict=True)
         for place, (code, cell) in enumerate(cells):
-            if cell is not None and known.setdefault(code, cell) != cell:
+            if not is_missing(cell) and known.setdefault(code, cell) != cell:
                 raise UserError(
                     f"{sheet.path}: row {sheet.first_row + place}: column {name} says {cell!r} "
                     f"of a model of which an earlier row says {known[code]!r}; a column that "
                     f"does not describe the model is left out with --ignore {name!r}"
                 )
-        column = "given_architecture" if name == "architecture" else name
+        column = _called(name, columns)
         found[column] = typed([known.get(code) for code in range(len(names))])
     return pa.table(found)
+
+
+def _called(name: str, columns: Collection[str]) -> str:
+    """What the store calls a column: only a sample of networks has weights of its drawing."""
+    if name == SAMPLING_WEIGHT:
+        return "weight"
+    taken = name == "architecture" or (name == "weight" and not stage_columns(columns))
+    return f"given_{name}" if taken else name
 
 
 def _run_column(sheet: Sheet, role: str, name: str) -> NDArray[Any] | pd.Categorical:
@@ -281,7 +406,7 @@ def _check_percent(cells: Cells) -> None:
     for _, values in by_dataset:
         # 0.76 beside 71.2, with nothing in between.
         low, high = values[(values > 0) & (values <= 1)], values[values > 1]
-        if low.empty or high.empty or high.min() < 10:
+        if low.empty or high.empty or high.min() < 10 * low.max():
             continue
         alike = low[(100 * low > 0.8 * high.min()) & (100 * low < 1.2 * high.max())]
         if len(alike):

@@ -1,22 +1,27 @@
-"""What a worker's process does: its part of a job's file, and again where it is interrupted."""
+"""What submitit calls in a job: its part of a worklist, and again where it is interrupted."""
 
 import json
 import os
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
+import submitit
+from submitit.core.submission import process_job
+from submitit.core.utils import UncompletedJobError
+from submitit.helpers import DelayedSubmission
 from tiny_study import TINY
 
-from anynet_study.dispatch.job import MAX_STALLED_REQUEUES, Job, job_file, run_task
 from anynet_study.dispatch.process import NOTED, Interruption
 from anynet_study.dispatch.recorded import Retry
-from anynet_study.errors import WorkFailedError
+from anynet_study.dispatch.task import MAX_STALLED_REQUEUES, Task, Worklist, worklist_file
 from anynet_study.study_folder import StudyFolder
 
 TASKS = ("a b", "c", "d e f")
-Task = Callable[..., None]
+Do = Callable[..., None]
+#: How often a job may hit its time limit.
+TIMEOUTS = 5
 
 
 class Worker:
@@ -48,74 +53,97 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
     (study.journals / "elsewhere-7-1.arrow").touch()
     (study.checkpoints / "b.pt").touch()
     os.utime(study.checkpoints / "b.pt", (1.0, 1.0))  # of an earlier life
-    job = Job(str(study.folder), "", TINY, TASKS, {"a": Retry(2, 1)}, most_requeues=5)
-    job.write(job_file(study.logs, "token"))
+    work = Worklist(str(study.folder), "", TINY, TASKS, {"a": Retry(2, 1)})
+    work.write(worklist_file(study.logs, "token"))
     scontrol = tmp_path / "scontrol"
     scontrol.write_text(f"#!/bin/sh\necho $@ >>{tmp_path}/requeued\n")
     scontrol.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "13")
     monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "12")
+    monkeypatch.setenv("SUBMITIT_EXECUTOR", "slurm")
     worker = Worker(study)
     monkeypatch.setattr("anynet_study.dispatch.worker.train_runs", worker.train)
     return worker
 
 
 @pytest.fixture
-def task(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Task:
+def task(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Do]:
+    """Does what the process of a job does: submitit's part, by its own entry point."""
+    for number in range(len(TASKS)):
+        submission = DelayedSubmission(Task(str(worker.study.folder), "token"))
+        submission.set_timeout(0, TIMEOUTS)  # so that each warning is taken for a time limit
+        submission.dump(worker.study.logs / f"12_{number}_submitted.pkl")
+
     def task(number: int = 0) -> None:
         monkeypatch.setenv("SLURM_ARRAY_TASK_ID", str(number))
-        run_task(worker.study.logs, "token")
+        process_job(worker.study.logs)
 
-    return task
+    before = {number: signal.getsignal(number) for number in (*NOTED, signal.SIGCONT)}
+    yield task
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
-def test_each_task_does_its_part_and_leaves_no_files(worker: Worker, task: Task) -> None:
+def of_us(study: StudyFolder) -> list[str]:
+    """What is there beside submitit's own files."""
+    return [path.name for path in study.logs.iterdir() if path.suffix != ".pkl"]
+
+
+def test_each_task_does_its_part_and_leaves_no_files(worker: Worker, task: Do) -> None:
     task(2)
     task(0)
     assert worker.done == ["d e f", "a b"]
-    assert [path.name for path in worker.study.logs.iterdir()] == ["token.json"]
+    assert of_us(worker.study) == ["token.json"]
 
 
-def test_one_that_is_warned_of_its_end_comes_back(
-    worker: Worker, task: Task, tmp_path: Path
-) -> None:
+def test_one_that_is_warned_of_its_end_comes_back(worker: Worker, task: Do, tmp_path: Path) -> None:
     worker.warned = True
-    task(1)
+    with pytest.raises(SystemExit):
+        task(1)
     assert (tmp_path / "requeued").read_text() == "requeue 12_1\n"
     worker.warned = False
     task(1)
     assert worker.done == ["c", "c"]
     assert (tmp_path / "requeued").read_text() == "requeue 12_1\n"
-    assert [path.name for path in worker.study.logs.iterdir()] == ["token.json"]
+    assert of_us(worker.study) == ["token.json"]
 
 
-def lives(task: Task) -> int:
+def lives(task: Do) -> int:
     """How often it is queued again, of ten times that it is warned."""
     for times in range(10):
         try:
             task()
-        except WorkFailedError:
+        except UncompletedJobError:
             return times
+        except SystemExit:
+            continue
     return 10
 
 
-def test_one_that_gets_nowhere_is_given_up(worker: Worker, task: Task) -> None:
+def test_one_that_gets_nowhere_is_given_up(worker: Worker, task: Do) -> None:
     worker.warned, worker.saves = True, "other"  # no run of its own
     assert lives(task) == MAX_STALLED_REQUEUES - 1
 
 
 @pytest.mark.parametrize("change", [{"saves": "b"}, {"records": True}])
 def test_one_that_gets_on_comes_back_as_often_as_it_may(
-    worker: Worker, task: Task, change: dict[str, object]
+    worker: Worker, task: Do, change: dict[str, object]
 ) -> None:
     vars(worker).update(change, warned=True)
-    assert lives(task) == 5
+    assert lives(task) == TIMEOUTS
+
+
+def test_what_submitit_pickles_is_small_and_holds_no_data(tmp_path: Path) -> None:
+    DelayedSubmission(Task("/a/study", "c0ffee")).dump(tmp_path / "task.pkl")
+    assert (tmp_path / "task.pkl").stat().st_size < 400
+    again = DelayedSubmission.load(tmp_path / "task.pkl")
+    assert again.function == Task("/a/study", "c0ffee")
 
 
 def test_what_a_worker_reads_is_small_and_its_user_s_alone(tmp_path: Path) -> None:
     ids = tuple(" ".join(f"{task:08x}{run:08x}" for run in range(50)) for task in range(1001))
-    job, path = Job("/s", "/d", "x" * 5000, ids, {"a": Retry(1, 2)}, 7), tmp_path / "job.json"
+    job, path = Worklist("/s", "/d", "x" * 5000, ids, {"a": Retry(1, 2)}, 7), tmp_path / "job.json"
     umask = os.umask(0)
     try:
         job.write(path)
@@ -123,21 +151,19 @@ def test_what_a_worker_reads_is_small_and_its_user_s_alone(tmp_path: Path) -> No
         os.umask(umask)
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.stat().st_size < 1.05 * 17 * 50 * 1001
-    again = Job.read(path)
+    again = Worklist.read(path)
     assert (again.retries, again.launcher) == (job.retries, 7)
     assert tuple(again.tasks) == ids
     assert json.loads(path.read_text())["study_folder"] == "/s"
 
 
-def test_what_goes_wrong_is_told_in_the_log(
-    worker: Worker, task: Task, capsys: pytest.CaptureFixture[str]
-) -> None:
-    job_file(worker.study.logs, "token").unlink()
+def test_what_goes_wrong_is_told_by_submitit(worker: Worker, task: Do) -> None:
+    worklist_file(worker.study.logs, "token").unlink()
     with pytest.raises(FileNotFoundError):
         task(1)
-    began, ended = capsys.readouterr().out.splitlines()
-    assert began.startswith("worker began (20")
-    assert ended == "the worker triggered an exception"
+    job = submitit.SlurmJob(worker.study.logs, "12_1")
+    assert "token.json" in str(job.exception())
+    assert of_us(worker.study) == []
 
 
 @pytest.mark.parametrize("number", NOTED)

@@ -1,0 +1,86 @@
+"""What do the proxies say of targets in general, and would they, were they free of noise?"""
+
+import pandas as pd
+
+from anynet_study import apr
+from anynet_study.analyses.noise import known_noise
+from anynet_study.analysis import Analysis
+from anynet_study.errors import UserError
+from anynet_study.plots import wording
+from anynet_study.study import Study
+
+MEASURED, FREED = "as measured", "proxies freed of noise"
+
+
+def over_targets(study: Study) -> pd.DataFrame:
+    """The family's members as proxies, on average over the targets, these and others."""
+    roles = study.roles
+    roles.check(study.errors.columns)
+    if len(roles.targets) < 2:
+        raise UserError("the study has one target: nothing varies between targets")
+    proxies = [roles.source, *(name for name in roles.family if name != roles.source)]
+    how = (proxies, [*roles.targets])
+    parts = {MEASURED: apr.compare_proxies(study.errors, *how, **study.weighted)}
+    noise = known_noise(study)
+    known = set() if noise is None else set(noise.loc[noise["icc"] > 0, "dataset"])
+    if set(proxies) <= known and study.options.method != "kendall":
+        parts[FREED] = apr.compare_proxies(
+            study.errors, *how, replicates=study.replicates, **study.weighted
+        )
+    table = pd.concat([part.assign(errors=name) for name, part in parts.items()], ignore_index=True)
+    table.insert(0, "errors", table.pop("errors"))
+    table.attrs = parts[MEASURED].attrs
+    return table
+
+
+def arrange(table: pd.DataFrame) -> pd.DataFrame:
+    """Both ends of an interval in one cell."""
+
+    def cells(name: str) -> pd.Series:
+        ends = zip(table[f"{name}_low"], table[f"{name}_high"], strict=True)
+        return pd.Series([wording.interval(*pair) if pd.notna(pair[0]) else "" for pair in ends])
+
+    shown = table.drop(
+        columns=[f"{name}_{end}" for name in ("random", "new") for end in ("low", "high")]
+    )
+    place = shown.columns.get_loc("high") + 1
+    shown.insert(place, "random", cells("random"))
+    shown.insert(place + 1, "new", cells("new"))
+    return shown
+
+
+def of_further_targets(table: pd.DataFrame) -> list[str]:
+    """What the source is worth for targets in general."""
+    rows = table[(table["errors"] == MEASURED) & (table["minus"] == "")]
+    row = rows.iloc[0]
+    if pd.isna(row["random_low"]):
+        return []
+    average = f"{wording.number(row['estimate'])} "
+    average += wording.interval(row["random_low"], row["random_high"])
+    return [
+        f"Taking the targets as a sample of all that there could be, {row['proxy']} correlates "
+        f"with a target by {average} on average, and with one further target by "
+        f"{wording.number(row['new_low'])} to {wording.number(row['new_high'])}."
+    ]
+
+
+OVER_TARGETS = Analysis[Study](
+    name="over-targets",
+    title="Proxies on average over the targets, these and others like them",
+    table=over_targets,
+    needs=("roles",),
+    headings={"estimate": "average", "random": "targets at random", "new": "a new target"}
+    | {"between_std": "std between", "without": "most without", "estimate_without": "average then"}
+    | {"best": "is the best"},
+    arrange=arrange,
+    say=lambda study, table: of_further_targets(table),
+    topic="The source",
+    section="proxies",
+    heading="Over the targets, and over others",
+    shown="open",
+    note="“Average” has its interval for these targets. “Targets at random”: the interval of the "
+    "average over all targets of which these are a sample; “a new target”: where the correlation "
+    "with one of them is to be expected. “Most without”: the target without which the average "
+    "changes most. Freed of noise: each correlation over the root of the proxy's reliability, so "
+    "that no proxy loses for being noisy.",
+)

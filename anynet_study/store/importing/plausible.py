@@ -1,0 +1,50 @@
+"""Whether errors can be what they are taken for, seen as a whole."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from anynet_study.errors import UserError
+
+#: Percent by which a printed mean may differ from the mean of printed values.
+ROUNDED = 0.06
+#: A median error above the first, where those of all other datasets are below the second.
+FAR, NEAR = 95.0, 50.0
+OPTION = "--describe COLUMN or --ignore COLUMN if it is none, --dataset-columns if it is"
+
+
+def require_plausible(
+    path: Path,
+    errors: pd.DataFrame,
+    known: Mapping[str, Mapping[str, Any]],
+    declared: Collection[str] = (),
+) -> None:
+    """UserError for a dataset whose errors (models, datasets), in percent, nothing explains.
+
+    Those are the mean of all others in every row; errors of nearly everything beside datasets
+    of small errors; and, where its classes are `known`, all errors above chance. Datasets that the
+    user names are `declared`.
+    """
+    medians = errors.median()
+    for name in errors.columns:
+        others = errors.drop(columns=name)
+        classes = known.get(name, {}).get("classes")
+        if classes and errors[name].min() > 100 * (1 - 1 / classes):
+            raise UserError(
+                f"{path}: all models are worse than chance on {name}: the least error is "
+                f"{errors[name].min():.4g}% and {classes} classes are said; accuracies for errors?"
+            )
+        if name in declared or name in known or others.empty:
+            continue
+        gap = (errors[name] - others.mean(axis=1)).abs()
+        if others.shape[1] > 1 and len(errors) > 1 and gap.max() <= ROUNDED:
+            raise UserError(
+                f"{path}: column {name!r} is the mean of the others; is it a dataset? {OPTION}"
+            )
+        if medians[name] > FAR and medians.drop(name).max() < NEAR:
+            raise UserError(
+                f"{path}: the median error on {name!r} would be {medians[name]:.4g}%, on all "
+                f"others less than {NEAR:g}%; is it a dataset? {OPTION}"
+            )

@@ -1,0 +1,126 @@
+"""Averages over targets, fixed and at random, against textbook formulas and simulations."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from anynet_study.apr import compare_proxies, random_average
+from anynet_study.apr.bootstrap import Resampled
+from anynet_study.errors import UserError
+
+TARGETS = ["a", "b", "c", "d", "e"]
+
+
+def statistics(values: np.ndarray, shared: float, single: float) -> Resampled:
+    """Estimates with sampling errors of these variances: of a part in common, and of the rest."""
+    draw = np.random.default_rng(0)
+    common, own = draw.normal(size=(1, 40_000)), draw.normal(size=(len(values), 40_000))
+    draws = values[:, None] + np.sqrt(shared) * common + np.sqrt(single) * own
+    return Resampled(values, draws, np.zeros((len(values), 3)))
+
+
+def test_without_sampling_error_targets_are_a_sample_of_students() -> None:
+    values = np.array([0.2, 0.5, 0.4, 0.7, 0.3])
+    found = random_average(statistics(values, 0, 0), 0.95)
+    low, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
+    assert (found["random_low"], found["random_high"]) == pytest.approx((low, high))
+    spread = values.std(ddof=1)
+    farther = stats.t.ppf(0.975, 4) * spread * np.sqrt(1 + 1 / 5)
+    assert found["new_high"] - values.mean() == pytest.approx(farther)
+    assert found["between_std"] == pytest.approx(spread)
+
+
+def test_targets_that_differ_by_sampling_error_alone_have_nothing_between() -> None:
+    values = 0.5 + 0.1 * np.array([-1, 1, -1, 1, 0.0])
+    found = random_average(statistics(values, 0.02, 0.02), 0.95)
+    assert found["between_std"] == 0
+    half = (found["random_high"] - found["random_low"]) / 2
+    # Of the mean, the shared part and a fifth of the rest; Student's t makes it a little wider.
+    assert np.sqrt(0.02 + 0.004) * 1.96 < half < np.sqrt(0.02 + 0.004) * 2.3
+
+
+def test_one_target_says_nothing_of_others() -> None:
+    assert np.isnan(
+        list(random_average(statistics(np.array([0.5]), 0.1, 0.1), 0.95).values())
+    ).all()
+
+
+def study(n: int, seed: int, noise: float = 0.0, spread: float = 0.15) -> pd.DataFrame:
+    """Two proxies and targets; proxies alike but for noise, targets unlike each other."""
+    draw = np.random.default_rng(seed)
+    quality = draw.normal(size=n)
+    table = {name: quality + 0.7 * draw.normal(size=n) for name in ("p", "q")}
+    for name in TARGETS:
+        rho = np.clip(0.5 + spread * draw.normal(), -0.95, 0.95)
+        table[name] = rho * quality + np.sqrt(1 - rho**2) * draw.normal(size=n)
+    frame = pd.DataFrame(table).rename_axis("architecture") * 3 + 40
+    return frame.assign(q=frame["q"] + noise * draw.normal(size=n))
+
+
+def test_averages_are_those_of_scipy() -> None:
+    errors = study(80, 0)
+    table = compare_proxies(errors, ["p", "q"], TARGETS, resamples=200)
+    for row in table[table["minus"] == ""].itertuples():
+        rho = [stats.spearmanr(errors[row.proxy], errors[name]).statistic for name in TARGETS]
+        assert row.estimate == pytest.approx(np.mean(rho))
+        omitted = TARGETS.index(row.without)
+        assert row.estimate_without == pytest.approx(np.mean(np.delete(rho, omitted)))
+        assert row.random_low < row.low < row.high < row.random_high
+        assert row.new_low < row.random_low
+    difference = table[table["minus"] == "p"].iloc[0]
+    assert difference["estimate"] == pytest.approx(table["estimate"][1] - table["estimate"][0])
+
+
+def test_a_proxy_does_not_lose_for_being_noisy() -> None:
+    """q is as good as p, but trained with noise: as measured it is worse, freed it is not."""
+    draw = np.random.default_rng(5)
+    truth = study(600, 1)
+    truth["q"] = truth["p"]
+    runs = []
+    for replicate in range(2):
+        run = truth + 0.3 * draw.normal(size=truth.shape)
+        run["q"] += 3 * draw.normal(size=len(truth))
+        runs.append(
+            run.reset_index()
+            .melt("architecture", None, "dataset", "error")
+            .assign(replicate=replicate)
+        )
+    measured = truth.assign(
+        **runs[0].pivot(index="architecture", columns="dataset", values="error")
+    )
+    how = (["p", "q"], TARGETS)
+    raw = compare_proxies(measured, *how, resamples=400).iloc[-1]
+    freed = compare_proxies(measured, *how, pd.concat(runs), resamples=400).iloc[-1]
+    assert raw["high"] < -0.05
+    assert freed["low"] < 0 < freed["high"]
+    assert abs(freed["estimate"]) < 0.05
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    errors = study(20, 0)
+    with pytest.raises(UserError, match="each name once"):
+        compare_proxies(errors, ["p"], ["p", "a"])
+    with pytest.raises(UserError, match="no column"):
+        compare_proxies(errors, ["p"], ["x"])
+    once = errors.reset_index().melt("architecture", None, "dataset", "error").assign(replicate=0)
+    with pytest.raises(UserError, match="nothing on p was trained twice"):
+        compare_proxies(errors, ["p"], ["a"], once, resamples=100)
+
+
+@pytest.mark.slow
+def test_intervals_for_further_targets_cover() -> None:
+    """Of the mean correlation of all targets, and of one that is not in the study."""
+    truth = 6 / np.pi * np.arcsin(0.5 / np.sqrt(1.49) / 2)
+    held = []
+    for seed in range(120):
+        row = compare_proxies(study(100, seed), ["p"], TARGETS, resamples=200).iloc[0]
+        rho = np.clip(0.5 + 0.15 * np.random.default_rng([seed, 1]).normal(), -0.95, 0.95)
+        new = 6 / np.pi * np.arcsin(rho / np.sqrt(1.49) / 2)
+        held.append(
+            (
+                row["random_low"] <= truth <= row["random_high"],
+                row["new_low"] <= new <= row["new_high"],
+            )
+        )
+    assert (np.mean(held, axis=0) >= 0.89).all()

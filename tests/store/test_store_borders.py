@@ -1,0 +1,239 @@
+"""Tables of results as people publish them: one account for import and analyses, or a refusal."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from import_factory import imported, written
+from scipy.stats import spearmanr
+
+import anynet_study
+from anynet_study.errors import UserError
+from anynet_study.store import Files, ImportOptions, ResultStore, understood_tables
+
+ZOO = "Weight,Acc@1,Acc@5,Params,GFLOPS,Recipe\n" + "".join(
+    f"net_{name},{one},{five},{params}M,{flops},link\n"
+    for name, one, five, params, flops in (
+        ("a", 56.5, 79.1, 61.1, 0.71),
+        ("b", 84.1, 96.9, 88.6, 15.36),
+        ("c", 74.4, 92.0, 8.0, 2.83),
+        ("d", 76.1, 92.9, 25.6, 4.09),
+    )
+)
+
+
+def medians(store: ResultStore) -> dict[str, float]:
+    """The median error on each dataset."""
+    return store.errors().median().round(4).to_dict()
+
+
+def account(path: Path, **options: object) -> dict[str, object]:
+    """What import --dry-run says of a table."""
+    (found,) = understood_tables(Files([path]), ImportOptions(**options), {})
+    return found.model_dump()
+
+
+def test_a_table_of_a_model_zoo(tmp_path: Path) -> None:
+    """Numbers that are no accuracies are no datasets, and do not make the command ask."""
+    store = imported(tmp_path / "s.h5", written(tmp_path / "zoo.csv", ZOO), quantity=None)
+    assert medians(store) == {"Acc@1": 24.75, "Acc@5": 7.55}
+    assert store.columns("architectures")[1:] == ["Params", "GFLOPS", "Recipe"] or set(
+        store.columns("architectures")
+    ) >= {"Params", "GFLOPS"}
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "GFLOPs",
+        "MACs",
+        "param_count",
+        "cars_std",
+        "lr",
+        "Epochs",
+        "Average",
+        "rank",
+        "Size (MB)",
+        "img-size",
+        "number_forward_passes",
+        "batch size",
+        "top1_std",
+    ],
+)
+def test_numbers_that_are_no_accuracy_describe(tmp_path: Path, column: str) -> None:
+    path = written(tmp_path / "t.csv", f"model,cars,{column}\na,80,7\nb,70,9\nc,75,8\n")
+    assert list(account(path, quantity="accuracy")["datasets"]) == ["cars"]
+    told = account(path, quantity="accuracy", datasets=("cars", column))
+    assert list(told["datasets"]) == ["cars", column]
+    assert set(anynet_study.load(path, accuracy=True).errors) == {"cars"}
+
+
+@pytest.mark.parametrize("column", ["top1 accuracy", "mean accuracy", "in-memory", "error"])
+def test_accuracies_stay_datasets(tmp_path: Path, column: str) -> None:
+    path = written(tmp_path / "t.csv", f"model,{column}\na,80\nb,70\n")
+    quantity = "error" if column == "error" else "accuracy"
+    assert list(account(path, quantity=quantity)["datasets"]) == [column]
+
+
+@pytest.mark.parametrize(
+    ("cells", "median"),
+    [
+        (("85.5 ± 0.2", "83.5 ± 0.8", "84.4 ± 0.8"), 15.6),
+        (("85.5 +/- 0.2", "83.5+-0.8", "84.4 ± 0.8%"), 15.6),
+        (("71.2%", "70.3 %", "75.2%"), 28.8),
+        (('"93,4"', '"92,1"', '"95,5"'), 6.6),
+    ],
+)
+def test_accuracies_that_are_text(tmp_path: Path, cells: tuple[str, ...], median: float) -> None:
+    rows = "".join(f"m{n},{70 + n},{cell}\n" for n, cell in enumerate(cells))
+    store = imported(
+        tmp_path / "s.h5",
+        written(tmp_path / "t.csv", f"model,VLCS,PACS\n{rows}"),
+        quantity="accuracy",
+    )
+    assert medians(store) == {"VLCS": 29.0, "PACS": median}
+    if "±" in cells[0]:
+        spreads = store.architectures()["PACS_std"]
+        assert spreads.tolist() == [0.2, 0.8, 0.8]
+
+
+def test_a_comma_that_may_part_thousands_is_refused_by_cell(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", 'model,x\na,50\nb,"1,234"\n')
+    with pytest.raises(UserError, match=r"row 3, column x: '1,234' is not a number"):
+        imported(tmp_path / "s.h5", path)
+
+
+def test_a_model_named_by_two_columns(tmp_path: Path) -> None:
+    rows = [
+        ("vit-b", "openai", 224, 0.68, 0.71),
+        ("vit-b", "laion", 256, 0.70, 0.69),
+        ("vit-b", "webli", 384, 0.76, 0.80),
+        ("vit-l", "openai", 224, 0.75, 0.79),
+        ("vit-l", "laion", 256, 0.74, 0.83),
+    ]
+    table = pd.DataFrame(rows, columns=["name", "pretrained", "img_size", "imagenet", "flowers"])
+    table.to_csv(tmp_path / "clip.csv", index=False)
+    how = {"quantity": "accuracy", "unit": "fraction"}
+    with pytest.raises(UserError, match=r"--map model=name\+pretrained") as refused:
+        imported(tmp_path / "s.h5", tmp_path / "clip.csv", **how)
+    assert "replicate" not in str(refused.value)
+    two = {"model": "name+pretrained"}
+    store = imported(tmp_path / "s.h5", tmp_path / "clip.csv", columns=two, **how)
+    errors = store.errors()
+    assert list(errors.index) == [f"{name}+{trained}" for name, trained, *_ in rows]
+    found = spearmanr(errors["imagenet"], errors["flowers"]).statistic
+    assert found == pytest.approx(spearmanr(table["imagenet"], table["flowers"]).statistic)
+    with pytest.raises(UserError, match=r"--map: .* has no column 'trained'"):
+        imported(tmp_path / "t.h5", tmp_path / "clip.csv", columns={"model": "name+trained"}, **how)
+
+
+def test_import_and_load_read_one_table_alike(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"model": [f"m{n}" for n in range(12)]})
+    for name in ("params", "gflops", "year", "resolution", "imagenet", "flowers"):
+        table[name] = random.uniform(5, 60, 12).round(2)
+    table["resolution"] = 224
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
+    table.to_json(tmp_path / "t.json", orient="records")
+    store = imported(tmp_path / "s.h5", tmp_path / "t.csv")
+    expected = table.set_index("model")[["imagenet", "flowers"]]
+    for source in ("s.h5", "t.csv", "t.tsv", "t.csv.gz", "t.json"):
+        study = anynet_study.load(tmp_path / source, "imagenet")
+        np.testing.assert_allclose(study.errors, expected)
+        assert list(study.errors.columns) == ["imagenet", "flowers"]
+    np.testing.assert_allclose(anynet_study.load(table.set_index("model")).errors, expected)
+    assert set(store.columns("architectures")) >= {"params", "gflops", "year", "resolution"}
+
+
+def test_a_size_in_megabytes_is_no_sampling_weight(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    errors = random.uniform(10, 40, (30, 2)).round(2)
+    table = pd.DataFrame(errors, columns=["a", "b"]).assign(weight=random.uniform(1, 90, 30))
+    table.to_csv(tmp_path / "w.csv", index_label="model")
+    assert anynet_study.load(tmp_path / "w.csv").weights is None
+    store = imported(tmp_path / "s.h5", tmp_path / "w.csv")
+    assert anynet_study.load(store).weights is None
+    renamed = table.rename(columns={"weight": "sampling_weight"})
+    renamed.to_csv(tmp_path / "w.csv", index_label="model")
+    np.testing.assert_allclose(anynet_study.load(tmp_path / "w.csv").weights, table["weight"])
+
+
+def test_labels_that_count_from_one(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    truth = random.integers(0, 10, 500)
+    models = {
+        f"m{k}": np.where(random.random(500) < 0.7, truth, random.integers(0, 10, 500))
+        for k in range(4)
+    }
+    np.savez(tmp_path / "preds.npz", **models)
+    np.save(tmp_path / "labels.npy", truth + 1)
+    files = {"predictions": [("val", tmp_path / "preds.npz")]}
+    with pytest.raises(UserError, match="do labels count from 1"):
+        imported(tmp_path / "s.h5", labels={"val": tmp_path / "labels.npy"}, **files)
+    np.save(tmp_path / "labels.npy", truth)
+    store = imported(tmp_path / "s.h5", labels={"val": tmp_path / "labels.npy"}, **files)
+    for name, predicted in models.items():
+        assert store.errors().loc[name, "val"] == pytest.approx(100 * (predicted != truth).mean())
+
+
+@pytest.mark.parametrize(
+    ("text", "models"),
+    [
+        ("model,a,b\nnone,93.4,71.2\ncutout,92.1,70.3\nNA,95.5,75.2\n", ["none", "cutout", "NA"]),
+        ("model,a,b\nx,93.4,71.2\ny,92.1,70.3\n,,\n,,\n", ["x", "y"]),
+        ("sep=;\nmodel;a;b\nx;93,4;71,2\ny;92,1;70,3\n", ["x", "y"]),
+    ],
+)
+def test_names_and_rows_as_spreadsheets_write_them(
+    tmp_path: Path, text: str, models: list[str]
+) -> None:
+    store = imported(tmp_path / "s.h5", written(tmp_path / "t.csv", text), quantity="accuracy")
+    assert list(store.errors().index) == models
+    assert store.errors().iloc[0].tolist() == pytest.approx([6.6, 28.8])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("val,cars\n80.5,70\n81.5,71\n", "'val', holds numbers, no names of models"),
+        ("model,a,b,c\nx,10,20,15\ny,30,20,25\n", "column 'c' is the mean of the others"),
+        ("model,a,b\nx,5,98\ny,6,99\n", "median error on 'b' would be 98.5%"),
+        ("model,a\nx,0.05\ny,4\nz,6\n", "fractions and percent in one column"),
+    ],
+)
+def test_what_nothing_explains_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    path = written(tmp_path / "t.csv", text)
+    with pytest.raises(UserError, match=told):
+        imported(tmp_path / "s.h5", path)
+    with pytest.raises(UserError, match=told):
+        anynet_study.load(path)
+
+
+def test_what_is_declared_is_believed(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "model,a,b\nx,5,98\ny,6,99\n")
+    assert medians(imported(tmp_path / "s.h5", path, datasets=("a", "b"))) == {"a": 5.5, "b": 98.5}
+    with pytest.raises(UserError, match="all models are worse than chance on a"):
+        imported(
+            tmp_path / "s.h5",
+            written(tmp_path / "u.csv", "model,a\nx,92\ny,95\n"),
+            known={"a": {"classes": 10}},
+        )
+
+
+def test_benchmarks_in_json(tmp_path: Path) -> None:
+    rows = {
+        f"net_{n}": {
+            "clean": str(89 - n),
+            "robust": str(59 - n),
+            "number_forward_passes": 1,
+            "unreliable": False,
+        }
+        for n in range(3)
+    }
+    path = written(tmp_path / "bench.json", json.dumps(rows))
+    assert account(path, quantity="accuracy")["datasets"] == {"clean": 12.0, "robust": 42.0}
