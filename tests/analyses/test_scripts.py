@@ -210,7 +210,7 @@ def test_scores_of_other_ranges_are_drawn_beside_percents(folder: Path, tmp_path
     scores = pd.read_csv(folder / "accuracies.csv", index_col=0)
     scores.assign(kappa=scores["base-5"] / 100).to_csv(tmp_path / "scores.csv")
     how = ["--accuracy", "--percent", "--source", "test", "--ranges", "kappa=0:1"]
-    how += ["--images", "test=500", "--resamples", "100", "-o", str(tmp_path)]
+    how += ["--images", "test=500,kappa=500", "--resamples", "100", "-o", str(tmp_path)]
     assert run_script("transfer", str(tmp_path / "scores.csv"), *how) == 0
     assert (tmp_path / "transfer.png").exists()
     assert run_script("transfer", str(tmp_path / "scores.csv"), *how, "--ranges", "kappa") == 2
