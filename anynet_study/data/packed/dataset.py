@@ -204,7 +204,7 @@ class PackedDataset:
             images = (
                 first_images_digest(stored, self.form.store) if first else images_digest(stored)
             )
-            hashes[split] = labels_digest(self.labels(split)), images
+            hashes[split] = labels_digest(self.labels(split)), digest
         if content_hash(self.form, self.classes, hashes) != self.content_hash:
             raise damaged(self.folder, "the data do not have the content hash of meta.json")
         for split in SPLITS:
