@@ -200,10 +200,10 @@ class PackedDataset:
         hashes = {}
         for split in SPLITS:
             stored = stored_bytes(self.images(split))
-            first = self.meta.schema_version == 1
-            images = (
-                first_images_digest(stored, self.form.store) if first else images_digest(stored)
-            )
+            if self.meta.schema_version == 1:
+                digest = first_images_digest(stored, self.form.store)
+            else:
+                digest = images_digest(stored)
             hashes[split] = labels_digest(self.labels(split)), digest
         if content_hash(self.form, self.classes, hashes) != self.content_hash:
             raise damaged(self.folder, "the data do not have the content hash of meta.json")
