@@ -24,12 +24,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.files import within_memory
 
 if TYPE_CHECKING:  # importing it takes 0.1 s, which those who select nothing need not wait for
     import duckdb
 
 #: What DuckDB may hold, results included.
 MEMORY = "1GiB"
+#: In bytes: what it may take in all, that included.
+MOST_MEMORY = 5 << 28
 #: How long a SELECT may take.
 SECONDS = 300.0
 #: Of a condition, in characters.
@@ -82,8 +85,10 @@ def fetch(connection: "duckdb.DuckDBPyConnection", statement: str, what: str = "
     timer.start()
     try:
         # A table in memory is bounded, and made with an ear for Ctrl-C; rows that stream are not.
-        connection.execute(f"create temp table answer as {statement}")
-        return _plain(pa.table(connection.sql("from answer")))
+        # DuckDB does not count what some functions hold, such as histogram.
+        with within_memory(what, MOST_MEMORY):
+            connection.execute(f"create temp table answer as {statement}")
+            return _plain(pa.table(connection.sql("from answer")))
     except (duckdb.InterruptException, RuntimeError) as error:
         if late.is_set():
             raise UserError(f"{what}: takes longer than {SECONDS} s: select less") from None
