@@ -49,7 +49,7 @@ STORES = [
 NEWEST = {
     "runs": "journal-4-marked.arrow",
     "evaluations": "evaluations-2-kind.arrow",
-    "store": "version-6-kind.h5",
+    "store": "version-7-evaluated.h5",
 }
 
 

@@ -35,14 +35,17 @@ def read(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     ("ask", "needed"),
     [
         (lambda store: store.runs(["error"]), {"runs/error"}),
-        (lambda store: store.runs(["dataset"]), {"runs/dataset", "labels/dataset"}),
+        (lambda store: store.runs(["dataset"]), {"runs/dataset"}),
         (
             lambda store: store.runs(["error", "flops"]),
-            {"runs/error", "runs/architecture", "architectures/flops"},
+            {
+                *("runs/error", "runs/architecture"),
+                *("architectures/architecture", "architectures/flops"),
+            },
         ),
         (
             lambda store: select(store, where="dataset = 'digits'", columns=["error"]),
-            {"runs/error", "runs/dataset", "labels/dataset"},
+            {"runs/error", "runs/dataset"},
         ),
         (lambda store: store.table("architectures", ["d1"]), {"architectures/d1"}),
         (
