@@ -84,7 +84,7 @@ def fetch(connection: "duckdb.DuckDBPyConnection", statement: str, what: str = "
     timer.start()
     try:
         # A table in memory is bounded, and made with an ear for Ctrl-C; rows that stream are not.
-        connection.execute(f"create temp table answer as {statement}")
+        connection.execute(f"create or replace temp table answer as {statement}")
         return _plain(pa.table(connection.sql("from answer")))
     except (duckdb.InterruptException, RuntimeError) as error:
         if late.is_set():

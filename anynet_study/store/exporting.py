@@ -213,7 +213,7 @@ def meaning(table: str, column: str) -> str:
     if column == "epoch":
         return "from 1"
     known = {**COLUMNS["runs"], **COLUMNS.get(table, {})}
-    return known.get(column, "as the source of the results gives it")
+    return known[column].meaning if column in known else "as the source of the results gives it"
 
 
 def readme(

@@ -37,7 +37,7 @@ from anynet_study.store.tables import NO_TRIALS
 
 Rows = NDArray[np.int64]
 #: So many bytes of arrays are in memory at a time.
-BLOCK_BYTES = 1 << 25
+BLOCK_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)

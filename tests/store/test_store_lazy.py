@@ -69,4 +69,4 @@ def test_errors_read_no_curves_and_no_specs(path: Path, read: set[str]) -> None:
     read.clear()
     store.errors()
     tables = {name for name in read if not name.startswith(("runs/", "labels/"))}
-    assert tables == {"architectures/architecture", "datasets/dataset", "trials/tuned"}
+    assert tables == {"architectures/architecture", "datasets/dataset"}
