@@ -55,9 +55,18 @@ from anynet_study.apr.predictions import (
     restrict,
 )
 from anynet_study.apr.proxies import best_proxies, class_or_size, match_family, proxy_costs
-from anynet_study.apr.rank_preservation import rank_preservation, replicate_intervals, tied_ranks
+from anynet_study.apr.rank_preservation import (
+    rank_preservation,
+    replicate_intervals,
+    sampling_intervals,
+    tied_ranks,
+)
 from anynet_study.apr.regret import selection_regret
-from anynet_study.apr.robustness import average_robustness, effective_robustness
+from anynet_study.apr.robustness import (
+    average_robustness,
+    effective_robustness,
+    robustness_lines,
+)
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.simultaneous import can_be_largest, simultaneous
 from anynet_study.apr.transfer import (
@@ -156,7 +165,9 @@ __all__ = [
     "resample",
     "resample_correlations",
     "restrict",
+    "robustness_lines",
     "sampling_gaps",
+    "sampling_intervals",
     "selection_regret",
     "shift_agreement",
     "shift_ranks",

@@ -55,6 +55,25 @@ class Average(nn.Module):
         return maps.mean(dim=(2, 3), dtype=_at_least_float32(maps))
 
 
+class GeneralisedMean(nn.Module):
+    """Maps (n, channels, height, width) to the p-mean of each, (n, channels); p is learned.
+
+    Radenović et al. 2019, "Fine-tuning CNN image retrieval with no human annotation", section 3.2.
+    p of 1 is the average, and the larger it is, the nearer to the maximum.
+    """
+
+    #: Values are at least this: the power of 0 has no gradient.
+    LEAST = 1e-6
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.power = nn.Parameter(torch.tensor(3.0))
+
+    def forward(self, maps: Tensor) -> Tensor:
+        values = maps.to(_at_least_float32(maps)).clamp(min=self.LEAST)
+        return values.pow(self.power).mean(dim=(2, 3)).pow(1.0 / self.power)
+
+
 def _stem(name: str, width: int) -> nn.Sequential:
     stem = STEMS[name]
     layers = [convolution(IMAGE_CHANNELS, width, stem.kernel, stem.stride), nn.ReLU(inplace=True)]

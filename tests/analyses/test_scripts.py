@@ -115,7 +115,7 @@ DRAWING = [
     ("transfer", "accuracies.csv", "--above 80 --spline --accuracy", "transfer"),
     ("other_targets", "accuracies.csv", "--accuracy", "other_targets"),
     ("improvement", "accuracies.csv", "FIRST --accuracy", "improvement"),
-    ("transforms", "accuracies.csv", "--accuracy", "transforms"),
+    ("transforms", "accuracies.csv", "--accuracy", "transforms transforms-ranks"),
     ("robustness", "accuracies.csv", "--accuracy", "robustness"),
     ("edf", "errors.csv", "", "edf"),
 ]
