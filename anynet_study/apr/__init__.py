@@ -47,6 +47,7 @@ from anynet_study.apr.population import (
 from anynet_study.apr.predictions import (
     UNKNOWN,
     correctness,
+    ensembles,
     label_set_accuracy,
     mcnemar,
     nested_label_sets,
@@ -71,6 +72,7 @@ from anynet_study.apr.roles import Roles
 from anynet_study.apr.simultaneous import can_be_largest, simultaneous
 from anynet_study.apr.transfer import (
     Average,
+    covariate_fits,
     explained_beyond,
     improvement_fits,
     normalised,
@@ -123,6 +125,7 @@ __all__ = [
     "corrected_correlations",
     "correctness",
     "correlations",
+    "covariate_fits",
     "cumulative",
     "draw",
     "drivers",
@@ -131,6 +134,7 @@ __all__ = [
     "edf_summary",
     "effective_robustness",
     "effective_size",
+    "ensembles",
     "exclusions",
     "explained_beyond",
     "fisher_interval",
@@ -182,8 +186,3 @@ __all__ = [
     "wilson_interval",
     "with_attrs",
 ]
-
-
-def __dir__() -> list[str]:
-    """The public names only: some functions share theirs with the module that they are in."""
-    return __all__

@@ -166,6 +166,50 @@ def transfer_grid(
 
 
 @style.styled
+def covariate_grid(
+    scores: pd.DataFrame,
+    covariate: pd.Series,
+    groups: Mapping[str, pd.Series],
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    axes: Sequence[Axes] | None = None,
+) -> Figure:
+    """Plot scores against a covariate on a logarithmic axis, with a line of each group.
+
+    The arguments are those of `apr.covariate_fits`; `covariate` has a name. Scores are drawn from 0
+    (worst) to 100 (best). A group that allows no line has none, and the title says so.
+    """
+    first, *others = scores.columns
+    table = normalised(scores, first, others, ranges) if others else scores
+    colours = dict(zip(groups, (style.GREEN, style.ORANGE, style.PURPLE), strict=False))
+    drawn = style.panels(len(table.columns), 2.1, axes)
+    for panel, target in zip(drawn.axes, table.columns, strict=True):
+        both = pd.DataFrame({"x": covariate.reindex(table.index), "y": table[target]}).dropna()
+        _draw_points(panel, both["x"], both["y"])
+        titles = []
+        for name, chosen in groups.items():
+            part = both[chosen.reindex(both.index, fill_value=False)]
+            try:
+                fit = linear_fit(np.log10(part["x"].astype(float)), part["y"], "linear", 100)
+            except UserError:
+                titles.append(f"{name}: no line")
+                continue
+            region = fit.region()
+            _draw_line(panel, region.assign(x=10 ** region["x"]), colours[name])
+            slope = wording.estimate(fit.slope, fit.slope_low, fit.slope_high)
+            titles.append(f"{name}: {slope} a tenfold, n = {fit.n}")
+        style.log_axis(panel)
+        panel.set_title("\n".join(titles), fontsize=6.5)
+        panel.set_xlabel(str(covariate.name))
+        unit = "0 to 100" if target in (ranges or {}) else "%"
+        panel.set_ylabel(f"{wording.shorten(target, 22)} ({unit})")
+    lines = [Line2D([], [], color=colours[name], linewidth=1.4) for name in groups]
+    drawn.legend(
+        lines, [f"{name} models" if name == "all" else f"models {name}" for name in groups]
+    )
+    return drawn.figure
+
+
+@style.styled
 def effective_robustness_grid(
     table: pd.DataFrame,
     base: str = "base",

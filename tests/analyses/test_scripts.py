@@ -1,7 +1,5 @@
 """The scripts of `analysis/` on a store and on tables, in this process: they are quick."""
 
-import runpy
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import statsmodels.api as sm
-from command import ROOT
+from command import run_script
 from small_study import SmallStudy, run_records, small_study
 
 from anynet_study import load
@@ -60,15 +58,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, study: SmallStudy) -> Path:
     truths = dict.fromkeys(study.datasets["dataset"], truth)
     collect(path / "journals", path / "results.h5", *tables, None, {}, truths=truths)
     return path
-
-
-def run_script(name: str, *arguments: str) -> int:
-    """Run analysis/NAME.py here; its exit code."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [name, *arguments])
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_path(str(ROOT / "analysis" / f"{name}.py"), run_name="__main__")
-    return int(ended.value.code or 0)
 
 
 #: Script, input, further arguments, and the figures that it writes.

@@ -72,7 +72,7 @@ def test_they_learn_and_the_power_moves(view: DatasetView) -> None:
 
 
 def test_a_body_without_a_power_is_taken_over(view: DatasetView) -> None:
-    """As in paper 3: a network that was pretrained with averages is fine-tuned with another pool."""
+    """As in paper 3: what was pretrained with averages is fine-tuned with another pool."""
     first = spec(view)
     weights = new_network(first, view).state_dict()
     run = spec(view, pooling="gem", loss="l1")
