@@ -88,8 +88,9 @@ def covariate_fits(
 
     `scores` and `ranges` as in `transfer_fits`; `covariate` is positive, `groups` says by name
     which architectures (bool) each fit is of (paper 3, Figure 9: all, and those above an accuracy
-    on the source). Returns DataFrame[target, models, n, correlation, ..., slope, ..., note]; the slope is
-    in points for a tenfold covariate. Raises UserError for a covariate that is not positive.
+    on the source). Returns DataFrame[target, models, n, correlation, ..., slope, ..., note]; the
+    slope is in points for a tenfold covariate. Raises UserError for a covariate that is not
+    positive.
     """
     check_level(level, resamples, seed)
     first, *others = scores.columns
