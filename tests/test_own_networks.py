@@ -104,7 +104,7 @@ def test_random_features_of_the_guide_train_their_classifier_alone(
 def test_half_of_a_new_test_set_is_trained_on_and_the_other_half_tested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `papers/new-test-sets.yaml` says at its top, on handwritten digits of which some are new."""
+    """As `papers/new-test-sets.yaml` says at its top, on digits of which some are new."""
     digits = load_digits()
     for number in range(300):
         folder = tmp_path / "source" / "test" / str(digits.target[number])

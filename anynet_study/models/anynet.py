@@ -62,7 +62,7 @@ class GeneralisedMean(nn.Module):
     p of 1 is the average, and the larger it is, the nearer to the maximum.
     """
 
-    #: Values are at least this: the power of 0 has no gradient.
+    #: Values are at least this: of a map of zeros, no power has a gradient.
     LEAST = 1e-6
 
     def __init__(self) -> None:
@@ -71,7 +71,10 @@ class GeneralisedMean(nn.Module):
 
     def forward(self, maps: Tensor) -> Tensor:
         values = maps.to(_at_least_float32(maps)).clamp(min=self.LEAST)
-        return values.pow(self.power).mean(dim=(2, 3)).pow(1.0 / self.power)
+        # Of shares of the largest: no power of them is too large, and not all are too small.
+        largest = values.detach().amax(dim=(2, 3), keepdim=True)
+        means: Tensor = (values / largest).pow(self.power).mean(dim=(2, 3)).pow(1.0 / self.power)
+        return means * largest[:, :, 0, 0]
 
 
 def _stem(name: str, width: int) -> nn.Sequential:

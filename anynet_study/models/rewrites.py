@@ -49,8 +49,10 @@ def accelerate(network: AnyNet, resolution: int, backend: Backend) -> None:
         for place, block in enumerate(stage):
             stage[place] = rewritten = _on_rows(block, side)
             side = rewritten.side
-    pooled = isinstance(network.pool, GeneralisedMean)
-    network.pool = RowGeneralisedMean(network.pool, side) if pooled else RowAverage(side)
+    if isinstance(network.pool, GeneralisedMean):
+        network.pool = RowGeneralisedMean(network.pool, side)
+    else:
+        network.pool = RowAverage(side)
 
 
 def _on_rows(block: nn.Module, side: int) -> "RowBottleneck | RowBasic":

@@ -240,8 +240,8 @@ def effective_robustness_grid(
         rows = known[known["shift"] == shift].sort_values("base")
         for group, look in reversed(looks.items()):
             chosen = rows[rows["group"] == group]
-            size = {"markersize": point_size(len(rows)), "alpha": 0.6, "linestyle": "none"}
-            panel.plot(chosen["base"], chosen["accuracy"], **(size | look))
+            size: dict[str, Any] = {"markersize": point_size(len(rows)), "linestyle": "none"}
+            panel.plot(chosen["base"], chosen["accuracy"], alpha=0.6, **(size | look))
             if grouped:
                 _draw_group(panel, chosen, look["color"])
         panel.plot(rows["base"], rows["expected"], color=style.BLACK, linewidth=1)

@@ -349,12 +349,9 @@ class Sweep(Strict):
         found: dict[str, Any] = {}
         for name, keys in recipes.items():
             starts = keys.get("pretrained_by") if isinstance(keys, Mapping) else None
-            several = isinstance(starts, list | tuple) and len(starts) > 1
-            made = (
-                {f"{name}-{one}": {**keys, "pretrained_by": [one]} for one in starts}
-                if several
-                else {name: keys}
-            )
+            made = {name: keys}
+            if isinstance(starts, list | tuple) and len(starts) > 1:
+                made = {f"{name}-{one}": {**keys, "pretrained_by": [one]} for one in starts}
             if both := set(made) & (set(found) | (set(recipes) - {name})):
                 raise ValueError(
                     f"recipes.{name}.pretrained_by: there is a recipe {min(both)} already"

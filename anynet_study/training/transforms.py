@@ -408,6 +408,9 @@ QUANTISATION = np.array(
 ).reshape(2, 8, 8)[[0, 1, 1]]
 #: Of the cosines, as whole numbers: products and sums of them are exact in float64.
 COSINE_BITS = 18
+#: A half is rounded up, and so is what is less than a half by this power of two: halves are common,
+#: and the cosines are not exact.
+NEARLY_BITS = 6
 #: Brightness and colours of red, green and blue, in units of 2**-16 (JFIF); and back.
 TO_YCC = np.array([[19595, 38470, 7471], [-11059, -21709, 32768], [32768, -27439, -5329]])
 TO_RGB = np.array([[65536, 0, 91881], [65536, -22554, -46802], [65536, 116130, 0]])
@@ -432,7 +435,8 @@ def jpeg(images: Tensor, draws: Draws, quality: int) -> Tensor:
     blocks = planes.unflatten(3, (-1, 8)).unflatten(2, (-1, 8)).transpose(3, 4).double()
     waves = (cosines @ blocks @ cosines.T).long()
     unit = steps << (2 * COSINE_BITS)
-    kept = (waves + unit // 2).div(unit, rounding_mode="floor") * steps
+    nearly = 1 << (2 * COSINE_BITS - NEARLY_BITS)
+    kept = (waves + unit // 2 + nearly).div(unit, rounding_mode="floor") * steps
     found = (cosines.T @ kept.double() @ cosines).long() + (1 << (2 * COSINE_BITS - 1))
     planes = (found >> (2 * COSINE_BITS)).transpose(3, 4).flatten(4, 5).flatten(2, 3)
     planes[:, 0] += 128

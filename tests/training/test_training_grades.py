@@ -65,9 +65,10 @@ def test_a_generalised_mean_is_that_of_the_formula_also_on_rows() -> None:
 
 @pytest.mark.slow
 def test_they_learn_and_the_power_moves(view: DatasetView) -> None:
-    run = spec(view, loss="l1", pooling="gem", batch_size=16, epochs=10, lr=0.02)
+    how = {"optimizer": "adamw", "lr": 0.01, "batch_size": 16, "epochs": 15}
+    run = spec(view, loss="l1", pooling="gem", **how)
     found = train(run, view, CPU)
-    assert found.error < 60, "chance is 83%"
+    assert found.error < 58, "chance is 83%"
     assert found.curves["train_loss"][-1] < 0.7 * found.curves["train_loss"][0]
 
 
