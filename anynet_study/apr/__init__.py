@@ -186,3 +186,8 @@ __all__ = [
     "wilson_interval",
     "with_attrs",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names only: some functions share theirs with the module that they are in."""
+    return __all__

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     Field,
     ValidationError,
     field_validator,
@@ -99,11 +98,6 @@ class DatasetSpec(Variant):
         return self
 
 
-def _several(names: Any) -> Any:
-    """Accept one name."""
-    return (names,) if isinstance(names, str) else names
-
-
 class RecipeSpec(Recipe):
     """A recipe, its changes for single datasets, and the runs that use it."""
 
@@ -114,9 +108,7 @@ class RecipeSpec(Recipe):
     #: With `pretrained`: the recipe by which that dataset's runs were trained, from scratch; by
     #: default the first one. A list makes a recipe of this one for each of them, called
     #: NAME-RECIPE: pretraining x fine-tuning.
-    pretrained_by: (
-        Annotated[tuple[str, ...], BeforeValidator(_several), Field(min_length=1)] | None
-    ) = None
+    pretrained_by: str | Annotated[tuple[str, ...], Field(min_length=1)] | None = None
 
     #: Another recipe of this sweep: each run starts from the final weights, head included, of the
     #: other recipe's run on the same dataset (for example, a linear probe that is then fine-tuned).
@@ -350,8 +342,12 @@ class Sweep(Strict):
         for name, keys in recipes.items():
             starts = keys.get("pretrained_by") if isinstance(keys, Mapping) else None
             made = {name: keys}
-            if isinstance(starts, list | tuple) and len(starts) > 1:
-                made = {f"{name}-{one}": {**keys, "pretrained_by": [one]} for one in starts}
+            if isinstance(starts, list | tuple) and starts:
+                alone = len(starts) == 1
+                made = {
+                    name if alone else f"{name}-{one}": {**keys, "pretrained_by": one}
+                    for one in starts
+                }
             if both := set(made) & (set(found) | (set(recipes) - {name})):
                 raise ValueError(
                     f"recipes.{name}.pretrained_by: there is a recipe {min(both)} already"
@@ -553,13 +549,13 @@ class Sweep(Strict):
         ]
         if not fitting:
             raise ValueError(f"pretrained: no recipe trains {label} from scratch in this sweep")
-        wanted = recipe.pretrained_by[0] if recipe.pretrained_by else fitting[0]
+        wanted = recipe.pretrained_by or fitting[0]
         if wanted not in fitting:
             raise ValueError(
                 f"pretrained_by: {wanted} does not train {label} from scratch; legal: "
                 f"{', '.join(fitting)}"
             )
-        return wanted
+        return str(wanted)
 
     @classmethod
     def load(cls, path: Path, overrides: Sequence[str] = ()) -> "Sweep":
