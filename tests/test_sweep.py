@@ -369,3 +369,25 @@ def test_files_are_meant_from_the_sweep_and_overrides_from_here(
         sample(load(tmp_path, CHOSEN, "population.file=here.csv", "population.count=9").population)
     with pytest.raises(UserError, match=r"nets.chosen.csv: there is no such population file"):
         sample(load(tmp_path, CHOSEN).population)
+
+
+def test_two_sweeps_are_compared_key_by_key(tmp_path: Path) -> None:
+    before = load(tmp_path, SMALL)
+    assert load(tmp_path, before.to_yaml()).changes_since(before) == {}
+    of_no_run = ["name=other", "question=why", "launch.workers=3"]
+    assert load(tmp_path, SMALL, *of_no_run).changes_since(before) == {}
+    now = load(
+        tmp_path,
+        SMALL.replace("  gratings:\n", ""),
+        "recipes.basic={lr: 0.04, weight_decay: 1e-4}",
+        "datasets.blobs={}",
+        "population.flops=null",
+    )
+    changes = now.changes_since(before)
+    assert changes["recipes.basic.lr"] == ("0.1", "0.04")
+    assert changes["recipes.basic.overrides.gratings"] == ("{epochs: 3}", "")
+    assert changes["population.flops"][1] == ""
+    added, removed = changes["datasets.blobs"], changes["datasets.gratings"]
+    assert (added[0], removed[1]) == ("", "")
+    assert "base: blobs" in added[1]
+    assert not any(key.startswith(("datasets.digits", "source")) for key in changes)

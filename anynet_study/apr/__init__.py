@@ -36,6 +36,7 @@ from anynet_study.apr.interval_formulas import (
 )
 from anynet_study.apr.noise import corrected_correlations, noise_ceiling, reliabilities
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
+from anynet_study.apr.other_targets import Average, explained_beyond, other_targets
 from anynet_study.apr.over_targets import compare_proxies, random_average
 from anynet_study.apr.population import (
     PARAMETERS,
@@ -71,12 +72,9 @@ from anynet_study.apr.robustness import (
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.simultaneous import can_be_largest, simultaneous
 from anynet_study.apr.transfer import (
-    Average,
     covariate_fits,
-    explained_beyond,
     improvement_fits,
     normalised,
-    other_targets,
     relative_improvement,
     transfer_fits,
 )

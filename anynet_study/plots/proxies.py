@@ -106,12 +106,12 @@ def class_or_size_chart(
 def other_targets_chart(
     table: pd.DataFrame, source: str = "the source", ax: Axes | None = None
 ) -> Figure:
-    """Plot each target's correlation with the source and with the other targets' average.
+    """Plot each target's correlation with the source, with one other target and their average.
 
     `table` is a result of `apr.other_targets` (paper 3, Appendix N.2), `source` that dataset's
     name. Targets without an estimate keep their row, with the table's note.
     """
-    names = {"source": source, "average": "average of the others"}
+    names = {"source": source, "others": "one other target", "average": "average of the others"}
     return proxy_chart(_long(table, names), ax=ax, what="scores")
 
 

@@ -21,7 +21,14 @@ from anynet_study.design_space import STEMS
 from anynet_study.errors import UserError
 from anynet_study.sweep.launch import Launch
 from anynet_study.sweep.population import PopulationSpec
-from anynet_study.sweep.text import Strict, apply_override, describe, dump_yaml, load_yaml
+from anynet_study.sweep.text import (
+    Strict,
+    apply_override,
+    describe,
+    differences,
+    dump_yaml,
+    load_yaml,
+)
 from anynet_study.sweep.tuning import (
     LENGTHS,
     VALIDATION,
@@ -263,6 +270,10 @@ def _changed(keys: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
 
 #: The most networks of a run that one evaluation tests.
 MOST_MOMENTS = 10_000
+
+
+#: Keys of a sweep on which the result of no run depends.
+NOT_OF_RUNS = frozenset({"name", "question", "launch"})
 
 
 class Replicates(Strict):
@@ -575,8 +586,18 @@ class Sweep(Strict):
 
     def to_yaml(self) -> str:
         """Return the resolved sweep as YAML, which loads as an equal sweep from any folder."""
-        content = self.model_dump(mode="json")
-        return dump_yaml({**content, "population": self.population.resolved()})
+        return dump_yaml(self._content())
+
+    def _content(self) -> dict[str, Any]:
+        return {**self.model_dump(mode="json"), "population": self.population.resolved()}
+
+    def changes_since(self, before: "Sweep") -> dict[str, tuple[str, str]]:
+        """Compare with an earlier sweep, key by key: what it had and what this one has.
+
+        See `text.differences`. Keys on which no run depends are left out: name, question, launch.
+        """
+        changed = differences(before._content(), self._content())
+        return {key: both for key, both in changed.items() if key.split(".")[0] not in NOT_OF_RUNS}
 
     def role_of(self, label: str) -> Role:
         """Return the role of a dataset in the analysis, stated or inferred (`DatasetSpec.role`)."""
