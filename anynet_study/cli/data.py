@@ -80,6 +80,9 @@ def add(
     ] = 0.2,
     seed: Annotated[int, opt("Seed of the held-out split and of limits.")] = 0,
     max_broken: Annotated[float, opt("Share of unreadable images that is tolerated.")] = 0.01,
+    max_duplicates: Annotated[
+        float, opt("Share of images that may repeat across splits, or across classes.")
+    ] = 0.05,
     limit_per_class: Annotated[
         int | None, opt("At most this many images of each class of each split.")
     ] = None,
@@ -138,6 +141,7 @@ def add(
         test_share=test_share,
         seed=seed,
         max_broken=max_broken,
+        max_duplicates=max_duplicates,
         limit_per_class=limit_per_class,
         fraction=fraction,
         split_from=split_from,
