@@ -8,6 +8,7 @@ import typer
 
 from anynet_study.analyses.arguments import Resamples
 from anynet_study.cli.options import (
+    Changed,
     DryRun,
     OthersEnded,
     Overrides,
@@ -33,6 +34,7 @@ def run(
     retry_failed: RetryFailed = False,
     retrain: Retrain = False,
     others_ended: OthersEnded = False,
+    changed: Changed = False,
     resamples: Resamples = 10_000,
     as_json: DryRunAsJson = False,
 ) -> None:
@@ -51,11 +53,11 @@ def run(
 
         print_dry_run(sweep_file, overrides or [], as_json)
         return
-    from anynet_study.dispatch import Recorded, open_sweep
+    from anynet_study.dispatch import Allowed, Recorded, open_sweep
     from anynet_study.stages import run_study
 
     study = open_sweep(sweep_file, overrides or [])
-    allowed = retrain, others_ended
+    allowed = Allowed(retrain, others_ended, changed)
     if run_study(study, resamples, retry_failed, allowed, lambda line: typer.echo(line, err=True)):
         _print_summary(study.folder, resamples)
     else:
