@@ -15,7 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import Event, Timer
 from typing import TYPE_CHECKING, Any
 
@@ -69,10 +69,16 @@ def engine(memory: str = MEMORY) -> Iterator["duckdb.DuckDBPyConnection"]:
         yield connection
 
 
-def fetch(connection: "duckdb.DuckDBPyConnection", statement: str, what: str = "sql") -> pa.Table:
+def fetch(
+    connection: "duckdb.DuckDBPyConnection",
+    statement: str,
+    what: str = "sql",
+    most: int | None = MOST_MEMORY,
+) -> pa.Table:
     """The rows of a SELECT, in which decimals without a fraction are int64.
 
-    Raises UserError for what DuckDB refuses; the message begins with `what`.
+    `most`: bytes of memory that it may take in all; None for statements of our own. Raises
+    UserError for what DuckDB refuses; the message begins with `what`.
     """
     import duckdb
 
@@ -88,7 +94,7 @@ def fetch(connection: "duckdb.DuckDBPyConnection", statement: str, what: str = "
     try:
         # A table in memory is bounded, and made with an ear for Ctrl-C; rows that stream are not.
         # DuckDB does not count what some functions hold, such as histogram.
-        with within_memory(what, MOST_MEMORY):
+        with within_memory(what, most) if most else nullcontext():
             connection.execute(f"create or replace temp table answer as {statement}")
             return _plain(pa.table(connection.sql("from answer")))
     except (duckdb.InterruptException, RuntimeError) as error:
