@@ -320,8 +320,6 @@ class Worker:
         inherited = self.assignment.plan.inherited(run)
         if launch.keep == "weights" or inherited & {"body", "weights"}:
             save_weights(study.weights(run.run_id), run.run_id, trained.trainer.model)
-        if launch.scores:
-            save_scores(scores_file(study.results, run.run_id), trained.trainer)
         if "state" in inherited:
             end = Checkpoint(study.weights(f"{run.run_id}.state"), run.run_id, launch.engine)
             curves = trained.outcome.curves
@@ -329,12 +327,17 @@ class Worker:
 
     def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> None:
         """Journal a run, after its evaluations: with its row, nothing of it is left to do."""
-        row = record_of(run, trained, seconds, self.assignment.launch.engine)
-        if row.status == "completed":
+        study, launch = self.assignment.study, self.assignment.launch
+        # Otherwise it was trained once more for its weights.
+        new = self.assignment.recorded.runs.get(run.run_id) in (None, "failed")
+        completed, scores = trained.outcome.status == "completed", ""
+        if completed:
             self._keep(run, trained)
-        if self.assignment.recorded.runs.get(run.run_id) in (None, "failed"):
-            self.journals.append(row)  # otherwise it was trained once more for its weights
-        (self.assignment.study.checkpoints / f"{run.run_id}.pt").unlink(missing_ok=True)
+        if completed and new and launch.scores:
+            scores = save_scores(scores_file(study.results, run.run_id), trained.trainer)
+        if new:
+            self.journals.append(record_of(run, trained, seconds, launch.engine, scores))
+        (study.checkpoints / f"{run.run_id}.pt").unlink(missing_ok=True)
 
     def _failed(self, run: PlannedRun, error: Exception, seconds: float, tried: Options) -> bool:
         """Whether the run is to be trained again, in a slower way; otherwise it is failed.

@@ -126,6 +126,7 @@ _OF_RUNS = {
     "threads": _count("of the CPU, for one network; 0 where it is not known"),
     "processor": _text("model of the CPU or GPU"),
     "libraries": _text("versions of those that compute"),
+    "scores": _text("SHA-256 of scores/RUN.npy beside the store; empty if none were kept"),
     "journal": _text("file that the record came from"),
 }
 _OF_EVALUATIONS = {
