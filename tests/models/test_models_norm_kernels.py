@@ -1,0 +1,135 @@
+"""The kernels of a GPU, run on a CPU by Triton's interpreter, against torch in float64."""
+
+import os
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
+pytest.importorskip("triton", reason="triton is not installed")
+from anynet_study.models.norm_kernels import SPLITS, TILE_CHANNELS, TILE_ROWS, norm_sum_relu
+
+#: Maps (n, channels, side, side): of one channel, fewer and more than a tile, odd, one pixel;
+#: rows that are few, that end within a tile, and of more than one tile in each split.
+SHAPES = [(2, 1, 3), (3, 7, 5), (5, 24, 1), (2, 64, 4), (3, 65, 7), (4, 130, 2), (13, 3, 16)]
+#: Relative to the largest number of a result.
+PRECISION = {torch.float32: 1e-5, torch.bfloat16: 2**-7}
+
+
+def norm_of(channels: int, training: bool) -> nn.BatchNorm2d:
+    norm = nn.BatchNorm2d(channels, momentum=0.3, eps=1e-3).train(training)
+    generator = torch.Generator().manual_seed(channels)
+    with torch.no_grad():
+        for values in (norm.weight, norm.bias, norm.running_mean):
+            assert values is not None
+            values.copy_(torch.randn(channels, generator=generator))
+        assert norm.running_var is not None
+        norm.running_var.copy_(0.5 + torch.rand(channels, generator=generator))
+    return norm
+
+
+def maps_of(
+    shape: tuple[int, int, int], dtype: torch.dtype, seed: int, offset: float = 30.0
+) -> Tensor:
+    """By `offset` from zero in some channels, so that a sum of squares would lose its digits."""
+    count, channels, side = shape
+    generator = torch.Generator().manual_seed(seed)
+    maps = torch.randn(count, channels, side, side, generator=generator)
+    maps += offset * (torch.arange(channels) % 3 == 1)[:, None, None]
+    return maps.to(dtype, memory_format=torch.channels_last)
+
+
+def close(found: Tensor, expected: Tensor, dtype: torch.dtype, what: str) -> None:
+    assert found.shape == expected.shape, what
+    most = expected.abs().max().item() + 1e-3
+    torch.testing.assert_close(
+        found.double(), expected, rtol=0, atol=PRECISION[dtype] * most, msg=lambda it: f"{what}: {it}"
+    )
+
+
+@pytest.mark.parametrize("dtype", PRECISION, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(("relu", "summed"), list(product([True, False], [True, False])))
+def test_results_gradients_and_statistics_are_those_of_torch(
+    shape: tuple[int, int, int], dtype: torch.dtype, relu: bool, summed: bool
+) -> None:
+    norm, theirs = norm_of(shape[1], True), norm_of(shape[1], True).double()
+    maps = maps_of(shape, dtype, 1).requires_grad_()
+    residual = maps_of(shape, dtype, 2, 0.0).requires_grad_() if summed else None
+    gradient = maps_of(shape, dtype, 3, 0.0)
+    y = norm_sum_relu(maps, norm, residual, relu)
+    assert (y.dtype, y.is_contiguous(memory_format=torch.channels_last)) == (dtype, True)
+    y.backward(gradient)
+
+    exact = maps.detach().double().requires_grad_()
+    z = theirs(exact)
+    added = None if residual is None else residual.detach().double().requires_grad_()
+    z = z if added is None else z + added
+    z = z.relu() if relu else z
+    close(y, z, dtype, "result")
+    # Where the result is rounded to zero it has no gradient.
+    z.backward(gradient.double() * ((y != 0) if relu else 1))
+    assert maps.grad is not None
+    assert exact.grad is not None
+    close(maps.grad, exact.grad, dtype, "gradient by the maps")
+    for name in ("weight", "bias"):
+        ours, own = (getattr(it, name).grad for it in (norm, theirs))
+        close(ours, own, dtype, f"gradient by {name}")
+    if residual is not None:
+        assert added is not None
+        assert residual.grad is not None
+        assert added.grad is not None
+        close(residual.grad, added.grad, dtype, "gradient by the residual")
+    for name in ("running_mean", "running_var"):
+        close(getattr(norm, name), getattr(theirs, name), torch.float32, name)
+
+
+@pytest.mark.parametrize("dtype", PRECISION, ids=str)
+def test_evaluation_takes_the_running_statistics_and_leaves_them(dtype: torch.dtype) -> None:
+    shape = (3, 40, 5)
+    norm, theirs = norm_of(40, False), norm_of(40, False).double()
+    before = {name: buffer.clone() for name, buffer in norm.named_buffers()}
+    maps, residual = maps_of(shape, dtype, 1), maps_of(shape, dtype, 2)
+    with torch.no_grad():
+        found = norm_sum_relu(maps, norm, residual, True)
+        close(found, (theirs(maps.double()) + residual.double()).relu(), dtype, "result")
+    assert all(torch.equal(before[name], buffer) for name, buffer in norm.named_buffers())
+
+
+def test_momentum_one_gives_the_statistics_of_the_batch_alone() -> None:
+    norm, maps = norm_of(5, True), maps_of((4, 5, 3), torch.float32, 1)
+    norm.momentum = 1.0
+    norm_sum_relu(maps, norm, None, True)
+    expected = maps.double().var((0, 2, 3))
+    assert norm.running_var is not None
+    torch.testing.assert_close(norm.running_var.double(), expected, rtol=1e-5, atol=0)
+
+
+def test_any_order_in_memory_gives_the_same_bits() -> None:
+    maps = maps_of((4, 9, 6), torch.float32, 1)
+    results = []
+    for order in (torch.channels_last, torch.contiguous_format):
+        given = maps.clone(memory_format=order).requires_grad_()
+        y = norm_sum_relu(given, norm_of(9, True), None, True)
+        y.mean((2, 3)).sum().backward()  # its gradient is one number, spread without a copy
+        assert given.grad is not None
+        results.append((y, given.grad))
+    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+
+
+def test_what_is_not_a_number_is_not_hidden() -> None:
+    """A run that diverges must be seen to: a maximum of such a number and zero may be zero."""
+    maps = maps_of((2, 3, 2), torch.float32, 1)
+    maps[0, 1] = torch.nan
+    y = norm_sum_relu(maps, norm_of(3, True), None, True)
+    assert y[:, 1].isnan().all()
+    assert not y[:, ::2].isnan().any()
+
+
+def test_rows_are_cut_at_least_once_in_these_tests() -> None:
+    rows = [count * side**2 for count, _, side in SHAPES]
+    assert max(rows) > SPLITS * TILE_ROWS
+    assert any(count % TILE_ROWS for count in rows)
+    assert any(channels > TILE_CHANNELS for _, channels, _ in SHAPES)
