@@ -7,14 +7,13 @@ The errors on each dataset, relative to their mean there, against those on the s
 
 from typing import Annotated
 
-import seaborn
+import pandas as pd
 import typer
 from matplotlib.figure import Figure
 
-from anynet_study import plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import FOLDER, check_datasets, save, script, source_or_first
-from anynet_study.errors import UserError
+from anynet_study.plots import style
 from anynet_study.study import Study
 
 
@@ -27,23 +26,25 @@ def figure1(
     source = source_or_first(study)
     names = datasets.split(",") if datasets else list(study.errors)[:3]
     check_datasets(study, names)
-    if len(names) > len(plots.SERIES):
-        raise UserError(f"--datasets: {len(names)} are too many; legal: up to {len(plots.SERIES)}")
     relative = study.errors[names] / study.errors[names].mean()
     across = f"error on {source} (%)"
     table = relative.assign(**{across: study.errors[source]}).reset_index()
     table = table.melt(["architecture", across], names, "dataset", "error over its mean").dropna()
-    figure = Figure(figsize=(4.5, 3.2), layout="constrained")
-    seaborn.scatterplot(
-        table,
-        x=across,
-        y="error over its mean",
-        hue="dataset",
-        style="dataset",
-        palette=dict(zip(names, (colour for colour, _ in plots.SERIES), strict=False)),
-        ax=figure.subplots(),
-    )
-    save(figure, output / "figure1", table)
+    save(draw_figure1(table, across), output / "figure1", table)
+
+
+@style.styled
+def draw_figure1(table: pd.DataFrame, across: str) -> Figure:
+    """A colour and marker for each dataset."""
+    drawn = style.one_panel(style.ONE_COLUMN, 2.6)
+    looks = style.series_looks(dict.fromkeys(table["dataset"]), "datasets")
+    for name, look in looks.items():
+        rows = table[table["dataset"] == name]
+        look = {"linestyle": "none", "markersize": 3.5, "alpha": 0.7, **look}
+        drawn.first.plot(rows[across], rows["error over its mean"], label=name, **look)
+    drawn.first.set(xlabel=across, ylabel="error over its mean")
+    drawn.legend(*drawn.first.get_legend_handles_labels())
+    return drawn.figure
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     python analysis/figure_a5.py studies/paper --pairs MLC2008=MLC2008-balanced -o figures
 
 The errors on each balanced dataset against those on the original, with their agreement
-(figure_a5.csv). Any two versions of a dataset can be compared like this. Of a study whose packed
-datasets are here also how many images are of each class (figure_a5-classes).
+(figure_a5.csv). Any two versions of a dataset can be compared like this. Of a study also how many
+images are of each class (figure_a5-classes).
 """
 
 from typing import Annotated
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import FOLDER, check_datasets, save, script
-from anynet_study.data import load_dataset, view_rows
+from anynet_study.data import KeptDatasets, load_dataset, view_rows
 from anynet_study.dispatch.settings import make_views
 from anynet_study.plots import style, wording
 from anynet_study.study import Study
@@ -46,14 +46,15 @@ def figure_a5(
 
 
 def images_of_classes(study: Study, names: list[str]) -> pd.DataFrame:
-    """Columns dataset, class, train, test, images: counts of the packed datasets.
+    """Columns dataset, class, train, test, images: counts of what the study keeps of its datasets.
 
-    Raises UserError where the study has no sweep, and where a dataset is not here.
+    Raises UserError where the study has no sweep, and where a dataset is neither kept nor packed.
     """
     assert study.store is not None
     sweep = Sweep.model_validate(parse_yaml(study.store.provenance.get("sweep", "")))
     bases = {base for name in names for base in sweep.datasets[name].bases}
-    views = make_views(sweep, {base: load_dataset(base) for base in bases})
+    kept = KeptDatasets(study.store.path.parent / "datasets")
+    views = make_views(sweep, {base: load_dataset(base, kept=kept) for base in bases})
     rows = [
         (name, c, train, test) for name in names for c, _, train, test in view_rows(views[name])
     ]

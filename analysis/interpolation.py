@@ -4,16 +4,22 @@
 
 Of evaluations with `interpolate`: a panel each, the error by the share of the way from the weights
 that runs started from (0) to their final ones (1); on the terminal the best share of each network.
+Where some are of the run's own test images and some are shifts, also the mean error on the shifts
+against that on the own images, from share to share (interpolation-shifted).
 """
 
+from typing import Any
+
 import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from anynet_study import plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import FOLDER, save, script, show
 from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.plots import style
+from anynet_study.study import SHIFT, Study
 
 
 def interpolation(study: Study, output: Output = FOLDER) -> None:
@@ -48,11 +54,52 @@ def interpolation(study: Study, output: Output = FOLDER) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(5))
     table = table.rename(columns={"dataset": "evaluation", "epoch": "share"})
     save(figure, output / "interpolation", table)
+    if (line := own_and_shifted(study, found)) is not None:
+        save(draw_line(line), output / "interpolation-shifted", line)
     runs = table.groupby(["evaluation", "architecture"], sort=False)
     best = table.loc[runs["error"].idxmin()]
     show("Share with the lowest error, percent", best)
     means = table.groupby(["evaluation", "share"], sort=False, as_index=False)["error"].mean()
     show("Mean error over networks, percent", means)
+
+
+def own_and_shifted(study: Study, found: pd.DataFrame) -> pd.DataFrame | None:
+    """Columns dataset, share, own, shifted: errors (%), means over networks and test sets.
+
+    None without tests of the own images, or without shifts.
+    """
+    pairs = zip(found["dataset"], found["evaluation"], strict=True)
+    kinds = pd.Series([study.kind_of(*pair) for pair in pairs], found.index)
+    chosen = found.assign(kind=kinds)[kinds.isin(["own images", SHIFT])]
+    keys = ["dataset", "interpolate", "kind"]
+    wide = chosen.groupby(keys, sort=False)["error"].mean().unstack()
+    if not {"own images", SHIFT} <= set(wide) or (wide := wide.dropna()).empty:
+        return None
+    names = {"own images": "own", SHIFT: "shifted", "interpolate": "share"}
+    return wide.reset_index().rename(columns=names).rename_axis(columns=None)
+
+
+@style.styled
+def draw_line(line: pd.DataFrame) -> Figure:
+    """A line for each dataset, its points in the order of their shares."""
+    drawn = style.one_panel(style.ONE_COLUMN, 2.6)
+    looks = style.series_looks(dict.fromkeys(line["dataset"]), "datasets")
+    for name, look in looks.items():
+        rows = line[line["dataset"] == name].sort_values("share", kind="stable")
+        drawn.first.plot(rows["own"], rows["shifted"], label=name, markersize=4, **look)
+    ends = line[line["share"] == line["share"].max()]
+    label = f"share {line['share'].max():g}"
+    ring: dict[str, Any] = {
+        "linestyle": "none",
+        "marker": "o",
+        "markersize": 7,
+        "markerfacecolor": "none",
+    }
+    drawn.first.plot(ends["own"], ends["shifted"], color=style.GREY, label=label, **ring)
+    drawn.first.set(xlabel="error on own test images (%)", ylabel="mean error on shifts (%)")
+    drawn.first.margins(0.12)
+    drawn.legend(*drawn.first.get_legend_handles_labels())
+    return drawn.figure
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ CASES = {
 
 
 def table(path: str, shift: int) -> None:
-    errors = {f"d{n}": [10.0 + 3 * m + n + shift for m in range(6)] for n in range(3)}
+    errors = {f"d{n}": [10.0 + 3 * m + n * n + shift for m in range(6)] for n in range(3)}
     pd.DataFrame({"model": [f"m{m}" for m in range(6)], **errors}).to_csv(path, index=False)
 
 

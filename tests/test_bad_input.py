@@ -211,7 +211,10 @@ def test_an_option_with_a_mistake(typed: Type, arguments: list[str], expected: s
         (["complexity", "tiny.yaml"], "key 'name' is unknown"),
         (["data", "info", "none"], "no dataset 'none'"),
         (["data", "info", "digit"], "did you mean 'digits'?"),
-        (["launch", "tiny.yaml", "--cluster", "pbs"], "input should be 'local' or 'slurm'"),
+        (
+            ["launch", "tiny.yaml", "--cluster", "pbs"],
+            "input should be 'local', 'slurm' or 'debug'",
+        ),
     ],
 )
 def test_a_command_with_a_mistake(typed: Type, arguments: list[str], expected: str) -> None:

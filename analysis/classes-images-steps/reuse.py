@@ -45,7 +45,10 @@ def records(study: OpenStudy, store: ResultStore) -> Iterator[RunRecord]:
 def main(release: str) -> None:
     study = open_sweep(SWEEP)
     study.begin()
-    with JournalWriter(study.folder.journals / "cross-domain.arrow") as journal:
+    place = study.folder.journals / "cross-domain.arrow"
+    if place.exists():
+        raise SystemExit(f"{place}: the runs are there already")
+    with JournalWriter(place) as journal:
         count = 0
         for record in records(study, ResultStore(release)):
             journal.append(record)

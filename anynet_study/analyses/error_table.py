@@ -1,6 +1,7 @@
 """Tables of errors in files, in percent or as accuracies or fractions: read as `import` does."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,18 +15,22 @@ from anynet_study.store import ImportOptions, errors_of_table, stage_columns
 
 #: What messages call a table that is in no file, and the column of its index.
 IN_MEMORY, INDEX = Path("table"), "architecture"
+Declared = dict[str, dict[str, Any]]
 
 
-def read_table(path: Path, accuracy: bool, fraction: bool | None) -> dict[str, pd.DataFrame]:
+def read_table(
+    path: Path, accuracy: bool, fraction: bool | None, declared: Declared
+) -> dict[str, pd.DataFrame]:
     """The "errors" in percent of a table in a file, and the "architectures" where it describes any.
 
+    `declared` are columns that are said to be datasets, with their "classes" where these are known.
     Raises UserError, beginning with the path, for what is no table of errors.
     """
-    return _understood(read_sheet(path), accuracy, fraction)
+    return _understood(read_sheet(path), accuracy, fraction, declared)
 
 
 def described(
-    table: pd.DataFrame, accuracy: bool, fraction: bool | None
+    table: pd.DataFrame, accuracy: bool, fraction: bool | None, declared: Declared
 ) -> dict[str, pd.DataFrame]:
     """The same of a table in memory, whose index names the architectures and is kept."""
     columns = [table.index.astype(object), *(table[name].astype(object) for name in table.columns)]
@@ -34,19 +39,21 @@ def described(
         for column in columns
     ]
     sheet = sheet_of(IN_MEMORY, [INDEX, *map(str, table.columns)], cells)
-    found = _understood(sheet, accuracy, fraction)
+    found = _understood(sheet, accuracy, fraction, declared)
     found["errors"].index = table.index.rename(INDEX)
     if "architectures" in found:
         found["architectures"][INDEX] = table.index
     return found
 
 
-def _understood(sheet: Sheet, accuracy: bool, fraction: bool | None) -> dict[str, pd.DataFrame]:
+def _understood(
+    sheet: Sheet, accuracy: bool, fraction: bool | None, declared: Declared
+) -> dict[str, pd.DataFrame]:
     options = ImportOptions(
         quantity="accuracy" if accuracy else "error",
         unit=None if fraction is None else "fraction" if fraction else "percent",
     )
-    errors, models = errors_of_table(sheet, options)
+    errors, models = errors_of_table(sheet, options, declared)
     if stages := stage_columns(models.columns):
         stages_of(stages)
     return {"errors": errors} | ({"architectures": models} if models.shape[1] > 1 else {})

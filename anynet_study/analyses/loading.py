@@ -68,7 +68,9 @@ def load(
         DatasetOptions(roles, tuple(shifts), dict(images or {}), distances),
     )
     if isinstance(source, pd.DataFrame):
-        study = _of_table("table", described(source, accuracy, fraction), asked, chosen)
+        study = _of_table(
+            "table", described(source, accuracy, fraction, asked.declared), asked, chosen
+        )
     elif isinstance(source, str | Path) and is_table(Path(source)):
         study = _of_file(Path(source), asked, chosen, accuracy, fraction)
     else:
@@ -98,6 +100,15 @@ class DatasetOptions:
     images: Mapping[str, int] = field(default_factory=dict)
     #: A file of distances of the datasets.
     distances: Path | None = None
+
+    @property
+    def declared(self) -> dict[str, dict[str, int]]:
+        """What is said to be a dataset, with its number of classes where that is said, too."""
+        roles = self.roles if isinstance(self.roles, Roles) else None
+        classes = {**roles.family, **roles.targets} if roles else {}
+        found = {name: {"classes": count} if count else {} for name, count in classes.items()}
+        source = [self.roles] if isinstance(self.roles, str) else []
+        return {name: {} for name in (*source, *self.shifts, *self.images)} | found
 
     def read_distances(self, beside: Path | None = None) -> pd.DataFrame | None:
         """Those of the file that was named, or of a study's folder; None where there is none.
@@ -178,7 +189,9 @@ def _of_file(
         raise UserError(f"{path}: no such file")
     if (options.recipe, options.metric, options.replicates) != (None, None, "mean"):
         raise UserError(f"{path}: --recipe, --metric and --replicates are for results stores")
-    return _of_table(path.name, read_table(path, accuracy, fraction), asked, options)
+    return _of_table(
+        path.name, read_table(path, accuracy, fraction, asked.declared), asked, options
+    )
 
 
 def _of_table(

@@ -356,7 +356,7 @@ def drawn_versions(study: Study) -> pd.DataFrame:
     """Correlations with the source and its first pair of smaller versions."""
     table = study.table("class-or-size").dropna(subset="rho_source")
     names = ["fewer_images", "fewer_classes"]
-    return table[(table[names] == tuple(table[names].iloc[0])).all(axis=1)]
+    return table[table[names].eq(table[names].iloc[0]).all(axis=1)]
 
 
 def draw_versions(study: Study, rows: pd.DataFrame) -> "Figure":

@@ -1,6 +1,7 @@
 """`anynet-study data`: add datasets as they were downloaded, list them, look at one."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +12,7 @@ from anynet_study.cli.tables import print_table
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
-    from anynet_study.data import PackedDataset, Variant
+    from anynet_study.data import Choices, PackedDataset, Variant
 
 #: Headings of the datasets that are missing, by their kind.
 MISSING = {
@@ -119,24 +120,9 @@ def add(
       anynet-study data add imagenet --from ILSVRC --size 224 --resize 256 --store jpeg
       anynet-study data add leaves --from leaves.zip --size 64 --label-column species
     """
-    from anynet_study.data import Choices, add_dataset, summary
+    choices = _choices(locals())
+    from anynet_study.data import add_dataset, summary
 
-    choices = Choices(
-        layout=layout,
-        labels=labels,
-        test_part=test_part,
-        patch_size=patch_size,
-        classes_of=classes_of,
-        table=table,
-        image_column=image_column,
-        label_column=label_column,
-        group_column=group_column,
-        split_column=split_column,
-        split_values=split_values,
-        label_separator=label_separator,
-        ignore=ignore,
-        ignore_case="yes" if ignore_case else None,
-    )
     dataset = add_dataset(
         name,
         source,
@@ -186,26 +172,19 @@ def inspect(
       anynet-study data inspect leaves.zip
       anynet-study data inspect scans --group-column patient --split-values 0=train,1=test
     """
-    from anynet_study.data import Choices, inspect_source
+    choices = _choices(locals())
+    from anynet_study.data import inspect_source
 
-    choices = Choices(
-        layout=layout,
-        labels=labels,
-        test_part=test_part,
-        patch_size=patch_size,
-        classes_of=classes_of,
-        table=table,
-        image_column=image_column,
-        label_column=label_column,
-        group_column=group_column,
-        split_column=split_column,
-        split_values=split_values,
-        label_separator=label_separator,
-        ignore=ignore,
-        ignore_case="yes" if ignore_case else None,
-    )
     account = inspect_source(source, choices)
     print(account.model_dump_json(indent=1) if as_json else "\n".join(account.lines()))
+
+
+def _choices(given: dict[str, Any]) -> "Choices":
+    """What decides how a source is read, of all the options that a command was given."""
+    from anynet_study.data import Choices
+
+    choices = {field.name: given[field.name] for field in fields(Choices)}
+    return Choices(**choices | {"ignore_case": "yes" if given["ignore_case"] else None})
 
 
 @data_app.command(name="list")

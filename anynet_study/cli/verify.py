@@ -10,6 +10,9 @@ from anynet_study.cli.tables import harmless
 from anynet_study.errors import UserError, WorkFailedError, counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from anynet_study.data import DatasetView
     from anynet_study.store import Finding
     from anynet_study.study_folder import StudyFolder
 
@@ -62,14 +65,15 @@ def _in_store(results: Path, of_study: bool) -> "list[Finding]":
 def _in_datasets(study: "StudyFolder") -> "list[Finding]":
     """Which of the study's datasets have changed, or are not in this data directory."""
     from anynet_study.data import BUILT_IN, load_dataset, present
-    from anynet_study.dispatch import datasets_of
+    from anynet_study.dispatch import datasets_of, make_views
     from anynet_study.store import Finding
     from anynet_study.sweep import Sweep
 
     if not study.sweep_file.exists():
         return []
-    bases, tests = datasets_of(Sweep.load(study.sweep_file))
-    found = []
+    sweep = Sweep.load(study.sweep_file)
+    bases, tests = datasets_of(sweep)
+    found, whole = [], {}
     for name in (*bases, *tests):
         if name not in present():
             if name in BUILT_IN:
@@ -77,19 +81,16 @@ def _in_datasets(study: "StudyFolder") -> "list[Finding]":
             found.append(Finding(name, "dataset is not here, so it is not checked", "none"))
             continue
         try:
-            load_dataset(name, whole=True)
+            whole[name] = load_dataset(name, whole=True)
         except UserError as error:
             found.append(Finding(name, str(error), "data"))
-    return found or _of_other_runs(study, bases)
+    return found + _of_other_runs(study, make_views(sweep, whole))
 
 
-def _of_other_runs(study: "StudyFolder", bases: "list[str]") -> "list[Finding]":
+def _of_other_runs(study: "StudyFolder", views: "Mapping[str, DatasetView]") -> "list[Finding]":
     """Datasets that are whole, but not what any recorded run was trained on, as when two folders
     were exchanged."""
-    from anynet_study.data import load_dataset, present
-    from anynet_study.dispatch import make_views
     from anynet_study.store import EVALUATIONS_SUFFIX, Finding, read_journal
-    from anynet_study.sweep import Sweep
 
     trained: dict[str, set[str]] = {}
     for path in sorted(study.journals.glob("*.arrow")):
@@ -98,8 +99,6 @@ def _of_other_runs(study: "StudyFolder", bases: "list[str]") -> "list[Finding]":
         for record in read_journal(path).records:
             data = json.loads(record.spec)["data"]
             trained.setdefault(record.dataset, set()).add(json.dumps(data, sort_keys=True))
-    opened = {name: load_dataset(name) for name in bases if name in present()}
-    views = make_views(Sweep.load(study.sweep_file), opened)
     return [
         Finding(label, "its images or classes are not those of any recorded run on it", "data")
         for label, view in views.items()

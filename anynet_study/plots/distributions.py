@@ -20,7 +20,7 @@ def draw_distributions(panels: Mapping[str, Mapping[str, Sequence[float]]], acro
     drawn = style.panels(len(panels), 2.4)
     for axes, (title, series) in zip(drawn.axes, panels.items(), strict=True):
         few = len(series) <= NAMED
-        looks = style.series_looks(series)
+        looks = style.series_looks(series) if few else {}
         for name, told in series.items():
             values = np.asarray(told, float)
             look = {"color": looks[name]["color"], "label": name} if few else {"color": "0.5"}

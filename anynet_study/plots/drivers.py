@@ -76,10 +76,13 @@ def importance_grid(table: pd.DataFrame, axes: Sequence[Axes] | None = None) -> 
     parameters = sorted(set(table["parameter"]), key=lambda p: (kinds.index(p[0]), int(p[1:])))
     height = max(0.5 + 0.11 * len(parameters), 2.2)
     drawn = style.panels(len(datasets), height, axes, columns=4)
-    limit = max(float(table["high"].fillna(0).max()), 0.05)
+    highest = max(float(table["high"].fillna(0).max()), 0.05)
+    # Estimates of what is nothing lie below 0; their whiskers are seen whole, but for wild ones.
+    lowest = min(max(float(table["low"].fillna(0).min()), -highest), -0.1 * highest)
+    limits = 1.03 * lowest, 1.03 * highest
     for panel, dataset in zip(drawn.axes, datasets, strict=True):
         rows = table[table["dataset"] == dataset].set_index("parameter").reindex(parameters)
-        _draw_importance(panel, rows, limit)
+        _draw_importance(panel, rows, limits)
         r2, n = rows["r2"].iloc[0], int(rows["n"].iloc[0])
         title = f"R² {wording.number(r2)}, n = {n}" if np.isfinite(r2) else f"too few, n = {n}"
         panel.set_title(f"{wording.shorten(dataset, 20)}\n{title}")
@@ -92,7 +95,7 @@ def importance_grid(table: pd.DataFrame, axes: Sequence[Axes] | None = None) -> 
     return drawn.figure
 
 
-def _draw_importance(axes: Axes, rows: pd.DataFrame, limit: float) -> None:
+def _draw_importance(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> None:
     colours = [COLOURS[str(parameter)[0]] for parameter in rows.index]
     places = np.arange(len(rows))
     axes.barh(places, rows["importance"].fillna(0), color=colours, height=0.72, linewidth=0)
@@ -100,7 +103,7 @@ def _draw_importance(axes: Axes, rows: pd.DataFrame, limit: float) -> None:
     style.draw_intervals(axes, rows, "importance", places, **look)
     axes.axvline(0, color="0.4", linewidth=0.6)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlim(-0.1 * limit, 1.03 * limit)
+    axes.set_xlim(*limits)
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=4)
 

@@ -21,7 +21,7 @@ from anynet_study.plots import style, wording
 from anynet_study.plots.points import LOOKS, MARGIN, point_size
 
 #: Beyond so many points their error bars hide them.
-MANY_BARS = 150
+MANY_BARS = 80
 LINE: dict[str, Any] = {"linewidth": 1.2, "zorder": 3}
 EQUAL: dict[str, Any] = {"color": style.GREY, "linestyle": ":", "linewidth": 0.8}
 
@@ -70,12 +70,13 @@ def fit_grid(
     level = next(iter(fits.values())).level
     data = fit_data(accuracies, x, ys, images, level)
     drawn = style.panels(len(ys), 2.1, axes)
+    equal = []
     for panel, y in zip(drawn.axes, ys, strict=True):
         points = data[data["y"] == y]
         _draw_bars(panel, points)
         _draw_points(panel, points["x_accuracy"], points["y_accuracy"])
         _draw_line(panel, fits[y].region(), style.ORANGE)
-        _draw_equal(panel)
+        equal.append(_draw_equal(panel))
         panel.set_title(_title(fits[y]))
         panel.set_xlabel(f"accuracy on {wording.shorten(x, 18)} (%)")
         panel.set_ylabel(f"accuracy on\n{wording.shorten(y, 22)} (%)")
@@ -91,7 +92,8 @@ def fit_grid(
     share = wording.percent(level)
     interval = f", {share} Clopper-Pearson interval" if barred else ""
     labels = [f"architecture{interval}", f"fit, {share} region", "equal"]
-    drawn.legend(handles, labels)
+    shown = len(handles) if any(equal) else 2
+    drawn.legend(handles[:shown], labels[:shown])
     return drawn.figure
 
 
@@ -233,13 +235,14 @@ def _draw_spline(axes: Axes, both: pd.DataFrame, source: str, target: str) -> No
     axes.plot(curve["x"], curve["y"], color=style.PURPLE, linestyle=(0, (4, 1.2)), **LINE)
 
 
-def _draw_equal(axes: Axes) -> None:
-    """Draw equal accuracy as far as the panel goes, without widening it."""
+def _draw_equal(axes: Axes) -> bool:
+    """Draw equal accuracy as far as the panel goes, without widening it; whether it does."""
     limits = axes.get_xlim(), axes.get_ylim()
     low, high = max(end[0] for end in limits), min(end[1] for end in limits)
     if low < high:
         axes.plot([low, high], [low, high], **EQUAL)
         axes.set(xlim=limits[0], ylim=limits[1])
+    return bool(low < high)
 
 
 def _title(fit: LinearFit) -> str:

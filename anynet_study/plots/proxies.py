@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter, ScalarFormatter
+from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 from anynet_study.plots import style, wording
 
@@ -169,7 +169,8 @@ def cost_grid(
 
     `unit` is that of the costs; `family` as in `proxy_chart`. Filled markers are on the front.
     """
-    looks = style.series_looks(_ordered(table, family))
+    # Hollow markers are those off the front.
+    looks = style.series_looks(_ordered(table, family), "proxies", hollow=False)
     targets = list(dict.fromkeys(table["target"]))
     drawn = style.panels(len(targets), 2.0, axes)
     for panel, target in zip(drawn.axes, targets, strict=True):
@@ -195,8 +196,8 @@ def _draw_costs(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict[str, An
         style.draw_intervals(axes, rows.loc[[row]], "estimate", place, across=False, **look)
     if (rows["cost"] > 0).all() and rows["cost"].max() > 5 * rows["cost"].min():
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda cost, _: f"{cost:,g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.margins(x=0.15)
+        style.log_axis(axes)
     axes.axhline(0, color="0.4", linewidth=0.6)
     axes.margins(x=0.15)
     axes.set_ylim(min(-0.05, float(rows["low"].min()) - 0.05), 1.03)

@@ -47,9 +47,6 @@ DIVERGING = "RdBu_r"
 SERIES = ((BLUE, "o"), (GREEN, "s"), (PURPLE, "D"), (SKY, "^"), (BLACK, "v"), (GREY, "P"))
 """Colour and marker of the members of a family, in order."""
 
-MOST_SERIES = 2 * len(SERIES)
-"""So many members of a family are told apart."""
-
 SMALLEST_TEXT = 5.0
 """Points; journals print nothing smaller."""
 CHARACTER, HANDLE = 0.062, 0.45
@@ -197,17 +194,20 @@ def first_in_row(axes: Axes) -> bool:
     return place is None or bool(place.is_first_col())
 
 
-def series_looks(names: Iterable[str], what: str = "series") -> dict[str, dict[str, Any]]:
-    """The colour and marker of each member of a family, in order: filled, then hollow.
+def series_looks(
+    names: Iterable[str], what: str = "series", hollow: bool = True
+) -> dict[str, dict[str, Any]]:
+    """The colour and marker of each member of a family, in order: filled, then `hollow` ones.
 
     Raises UserError for more members, `what` they are called, than there are looks.
     """
     shown = list(names)
-    if len(shown) > MOST_SERIES:
-        raise UserError(f"{len(shown)} {what} are more than the {MOST_SERIES} that fit a figure")
-    filled: list[dict[str, Any]] = [{"color": c, "marker": marker} for c, marker in SERIES]
-    hollow = [{**look, "markerfacecolor": "white"} for look in filled]
-    return dict(zip(shown, filled + hollow, strict=False))
+    looks: list[dict[str, Any]] = [{"color": colour, "marker": marker} for colour, marker in SERIES]
+    if hollow:
+        looks += [{**look, "markerfacecolor": "white"} for look in looks]
+    if len(shown) > len(looks):
+        raise UserError(f"{len(shown)} {what} are more than the {len(looks)} that fit a figure")
+    return dict(zip(shown, looks, strict=False))
 
 
 def log_axis(axes: Axes) -> None:

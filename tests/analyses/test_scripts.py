@@ -105,6 +105,7 @@ DRAWING = [
     ("rank_preservation", "results.h5", "", "rank_preservation"),
     ("best_of_bins", "results.h5", "parameters --top 3", "best_of_bins"),
     ("label_sets", "results.h5", "base --sizes 2,10", "label_sets"),
+    ("label_sets", "results.h5", "base --disjoint 3", "label_sets"),
     (
         "new_test_set",
         "accuracies.csv",
@@ -209,7 +210,7 @@ def test_scores_of_other_ranges_are_drawn_beside_percents(folder: Path, tmp_path
     scores = pd.read_csv(folder / "accuracies.csv", index_col=0)
     scores.assign(kappa=scores["base-5"] / 100).to_csv(tmp_path / "scores.csv")
     how = ["--accuracy", "--percent", "--source", "test", "--ranges", "kappa=0:1"]
-    how += ["--images", "test=500", "--resamples", "100", "-o", str(tmp_path)]
+    how += ["--images", "test=500,kappa=500", "--resamples", "100", "-o", str(tmp_path)]
     assert run_script("transfer", str(tmp_path / "scores.csv"), *how) == 0
     assert (tmp_path / "transfer.png").exists()
     assert run_script("transfer", str(tmp_path / "scores.csv"), *how, "--ranges", "kappa") == 2
@@ -222,6 +223,13 @@ def test_a_script_has_the_numbers_of_the_study(folder: Path, tmp_path: Path) -> 
         assert run_script(name, str(store), "-o", str(tmp_path), "--resamples", "200") == 0
         truth = load(store, resamples=200).table(name)
         pd.testing.assert_frame_equal(pd.read_csv(tmp_path / f"{name}.csv"), truth)
+
+
+def test_drivers_of_the_family_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_script("table4", str(folder / "results.h5"), "--datasets", "family") == 0
+    said = capsys.readouterr().out
+    assert "base-5" in said
+    assert "target-0" not in said
 
 
 def test_predictions_are_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,6 +254,8 @@ def test_predictions_are_compared(folder: Path, capsys: pytest.CaptureFixture[st
         ("transforms", "results.h5", "", "say which --dataset"),
         ("transforms", "results.h5", "--dataset base", "base has no further test sets"),
         ("figure3", "nothing", "", "no such"),
+        ("label_sets", "results.h5", "base --disjoint 6", "legal: 1 to 5, half the classes"),
+        ("table4", "results.h5", "--datasets cats", "no dataset cats"),
         ("checkpoints", "results.h5", "", "no test of a shift was made every so many epochs"),
         ("figure_a2", "results.h5", "--zoom 300", "--zoom: 300, but the last epoch is 5"),
     ],

@@ -214,7 +214,7 @@ def test_any_array_of_another_type_shape_or_value_is_an_answer_or_one_line(
         if name == "checksums":
             continue
         for change in (
-            lambda f, n=name: put(n, f[n][()][..., None])(f),
+            lambda f, n=name: put(n, np.asarray(f[n][()])[..., None])(f),
             lambda f, n=name: put(n, f[n][:0] if f[n].shape else b"")(f),
             lambda f, n=name: put(n, np.zeros(f[n].shape, np.float16))(f),
             lambda f, n=name: put(n, np.full(f[n].shape, 2**40))(f),

@@ -276,7 +276,7 @@ def test_the_documentation_says_how_to_open_each_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
-    store, journals, population = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    store, journals, population = re.findall(r"^```py\n(.*?)^```", text, re.M | re.S)
     make_store(tmp_path, RUNS)
     shutil.copyfile(FORMATS / "population-3.parquet", tmp_path / "population.parquet")
     monkeypatch.chdir(tmp_path)

@@ -124,7 +124,7 @@ def test_what_describes_the_models_goes_with_them(tmp_path: Path) -> None:
     assert about.loc["a", "flops"] == 4e9
     assert about["latency"].tolist() == [1.5, 2500.0]
     assert about["pretrained"].tolist() == ["true", "false"]
-    found = query(store, "runs", "family = vit", columns=["architecture", "latency", "error"])
+    found = query(store, "runs", "family = 'vit'", columns=["architecture", "latency", "error"])
     assert found.values.tolist() == [["b", 2500.0, 30.0]]
 
 

@@ -68,7 +68,7 @@ def _read(source: Source, root: Folder) -> Listing:
         raise UserError(f"--test-part {part!r}: legal: {', '.join(TESTS)}")
     train, test = (_labels(source, root, name) for name in (TRAIN, part))
     classes = tuple(sorted({label for label in train.values() if label is not None}))
-    images, where = ImageFinder(source, root, by_id=True), source.where(root.path)
+    images, where = ImageFinder(source, root), source.where(root.path)
     training, testing = (_examples(labels, classes, images, where) for labels in (train, test))
     left_out = len(train) + len(test) - len(training) - len(testing)
     notes = [f"test images are of the part {part}; --test-part takes {', '.join(TESTS)}"]

@@ -65,7 +65,7 @@ def _from_folders(read: Callable[[Source, Folder], Listing]) -> Callable[[Source
             listing = read(source, root)
             return _without_twins(source, _with_tables(source, root, listing, tables, others))
         if labelled:
-            return _read_table(source, root)
+            return _from_tables(source, root, tables, others)
         raise UserError(f"{doubt}; {_tables_told(tables, others)}")
 
     return reader
@@ -73,7 +73,13 @@ def _from_folders(read: Callable[[Source, Folder], Listing]) -> Callable[[Source
 
 def _read_table(source: Source, root: Folder) -> Listing:
     """The images that tables list with their classes."""
-    tables, others = find_tables(source, root)
+    return _from_tables(source, root, *find_tables(source, root))
+
+
+def _from_tables(
+    source: Source, root: Folder, tables: list[ImageTable], others: dict[str, str]
+) -> Listing:
+    """The same from the tables and the other files that `find_tables` found."""
     labelled = [table for table in tables if table.labels]
     parts = {table.part for table in labelled}
     if unclear := next((table for table in labelled if table.contrary), None):

@@ -16,17 +16,10 @@ class ImageFinder:
     Whatever a table says, only an image that was found below the folder is ever meant.
     """
 
-    def __init__(
-        self, source: Source, root: Folder, folder: Folder | None = None, by_id: bool = False
-    ) -> None:
-        """`folder`: where the images are, by default `root`, which their paths start from.
-
-        `by_id`: a table has ids, not paths; of several images of one name the first in order is
-        taken, as some downloads hold images twice.
-        """
+    def __init__(self, source: Source, root: Folder, folder: Folder | None = None) -> None:
+        """`folder`: where the images are, by default `root`, which their paths start from."""
         folder = folder or root
         self._where = source.where(folder.path)
-        self._by_id = by_id
         self._paths: dict[str, str] = {}
         self._alike: dict[str, str] = {}
         self._several: set[str] = set()
@@ -63,6 +56,7 @@ class ImageFinder:
     def require(self, values: Sequence[str], where: str) -> list[str]:
         """The images that the ids `values` mean.
 
+        Of several images of one name the first in order is taken: some downloads hold images twice.
         UserError, naming the table `where`, for one that is missing, or leads elsewhere.
         """
         keys = [checked_id(where, value) for value in values]

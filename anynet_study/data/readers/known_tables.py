@@ -67,7 +67,7 @@ class KnownTable:
         """The images that the table lists; others, such as unlabelled ones, are ignored."""
         table = self.find(source, root)
         assert table is not None
-        finder = ImageFinder(source, root, root.folders.get(self.images), by_id=True)
+        finder = ImageFinder(source, root, root.folders.get(self.images))
         classes = self.classes
         if isinstance(classes, str):
             classes = read_texts(source, root.join(classes))
@@ -141,7 +141,7 @@ def _read_hpa(source: Source, root: Folder) -> Listing:
             raise UserError(f"{where}: image id {name} occurs twice")
         targets[name] = _hpa_labels(where, name, row["Target"])
     files = [f"{name}_{stain}" for name in targets for stain in HPA_STAINS]
-    finder = ImageFinder(source, root, root.folders.get("train"), by_id=True)
+    finder = ImageFinder(source, root, root.folders.get("train"))
     paths = finder.require(files, where)
     images = Counter(label for labels in targets.values() for label in labels)
     present = sorted(images)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anynet_study.design_space import Architecture
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import Metric
 from anynet_study.sheets import read_sheet, typed
 
@@ -126,7 +126,11 @@ def dataset_table(known: Known, tables: Sequence[pa.Table], metrics: Mapping[str
         rows[name] = {"role": role, **row, "dataset": name, "metric": metric}
     _check_roles(rows)
     texts = {field.name: "" for field in COLUMNS if pa.types.is_string(field.type)}
-    return pa.Table.from_pylist([{**texts, **row} for row in rows.values()], COLUMNS)
+    try:
+        return pa.Table.from_pylist([{**texts, **row} for row in rows.values()], COLUMNS)
+    except pa.ArrowException as error:
+        reason = first_line(error)
+        raise UserError(f"what is said of the datasets is of another type: {reason}") from None
 
 
 def _check_roles(rows: Known) -> None:

@@ -12,7 +12,10 @@ from anynet_study.errors import UserError
 ROUNDED = 0.06
 #: A median error above the first, where those of all other datasets are below the second.
 FAR, NEAR = 95.0, 50.0
-OPTION = "--describe COLUMN or --ignore COLUMN if it is none, --dataset-columns if it is"
+OPTION = (
+    "if it is, declare it with --dataset-columns of import, or --targets or --images of other "
+    "commands; if it is none, import the table with --describe COLUMN or --ignore COLUMN"
+)
 
 
 def require_plausible(

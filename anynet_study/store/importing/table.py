@@ -160,13 +160,15 @@ def table_file(
     )
 
 
-def errors_of_table(sheet: Sheet, options: ImportOptions) -> tuple[pd.DataFrame, pd.DataFrame]:
+def errors_of_table(
+    sheet: Sheet, options: ImportOptions, known: Known
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Errors in percent by model and dataset, and what the table says of the models.
 
     The mean over replicates where there are several. Raises UserError as `understand` does, and
     for a table of several recipes.
     """
-    understood = understand(sheet, options, {})
+    understood = understand(sheet, options, known)
     frame = understood.cells.frame.assign(error=understood.errors)
     if "recipe" in frame and frame["recipe"].nunique() > 1:
         raise UserError(

@@ -1,0 +1,309 @@
+"""Draw every figure there is, from committed data, into a page to look at.
+
+    python docs/gallery.py FOLDER [--width 8.5] [NAME ...]
+
+All registered figures (`anynet-study plot`) and all scripts of `analysis/`: each with the question
+it answers, its command, its caption and, where it has one, the number of the paper's figure. Data
+are the study across domains (analysis/cross-domain/release), a miniature of the tests for further
+test sets, and Table 1 of paper 2 as printed. What is wrong by the boxes of a figure's artists
+(tests/plots/figure_faults.py) is printed, and makes the exit code 1.
+"""
+
+import ast
+import html
+import io
+import runpy
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+ROOT = Path(__file__).parents[1]
+sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "plots")]
+
+from figure_faults import faults  # noqa: E402
+from small_study import run_records, small_study  # noqa: E402
+
+import anynet_study  # noqa: E402
+from anynet_study import plots  # noqa: E402
+from anynet_study.errors import UserError  # noqa: E402
+from anynet_study.store import (  # noqa: E402
+    EvaluationRecord,
+    EvaluationWriter,
+    JournalWriter,
+    collect,
+)
+from anynet_study.study import Study  # noqa: E402
+
+DOMAINS = ROOT / "analysis" / "cross-domain" / "release" / "results.h5"
+RESAMPLES = 100
+#: Paper 2, Table 1: accuracies (%) on the validation set of ImageNet and on the new test set.
+PAPER_2 = {
+    "pnasnet_large_tf": (82.9, 72.2),
+    "nasnetalarge": (82.5, 72.2),
+    "resnet152": (78.3, 67.0),
+    "inception_v3_tf": (78.0, 66.1),
+    "densenet161": (77.1, 65.3),
+    "vgg19_bn": (74.2, 61.9),
+    "alexnet": (56.5, 44.0),
+    "fv_64k": (35.1, 24.1),
+}
+#: Evaluations of the miniature: kind, points of error above the own test set, and factor of noise.
+EVALUATIONS = {
+    "sketch": ("shift", 20.0, 2.0),
+    "renditions": ("shift", 28.0, 1.5),
+    "new": ("shift", 8.0, 0.5),
+    "blurred": ("transform", 10.0, 1.0),
+    "turned": ("transform", 14.0, 2.0),
+    "five": ("label set", -8.0, 0.5),
+    "own": ("own images", 0.0, 0.5),
+}
+IMAGES, EPOCHS = 200, (2, 4)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure of the gallery."""
+
+    name: str
+    question: str
+    command: str
+    caption: str
+    picture: Path
+    faults: list[str]
+
+
+def miniature(folder: Path, architectures: int = 24) -> Path:
+    """A store of two recipes with predictions, curves, and evaluations of every kind."""
+    folder.mkdir(parents=True)
+    (folder / "journals").mkdir()
+    study, generator = small_study(architectures), np.random.default_rng(0)
+    truth = generator.integers(0, 10, IMAGES).astype(np.uint16)
+    sizes = {"base": 8000, "base-5": 4000, "base-2": 1600, "target-0": 8000}
+    datasets = study.datasets.assign(train_images=study.datasets["dataset"].map(sizes))
+    with (
+        JournalWriter(folder / "journals" / "a.arrow") as runs,
+        EvaluationWriter(folder / "journals" / "a.evaluations.arrow") as evaluations,
+    ):
+        for number, record in enumerate(run_records(study)):
+            wrong = generator.random(IMAGES) < record.error / 100
+            seen = np.where(wrong, (truth + 1) % 10, truth).astype(np.uint16)
+            curves = record.curves | {"train_top1": np.asarray(record.curves["test_top1"]) / 3}
+            for recipe, better in (("labels", 0.0), ("texts", 3.0)):
+                run = f"{number + (1_000_000 if better else 0):016x}"
+                error = record.error - better
+                own = replace(record, run_id=run, recipe=recipe, error=error, curves=curves)
+                runs.append(replace(own, predictions=seen))
+                for row in evaluated(run, record.dataset, error, generator):
+                    evaluations.append(row)
+    tables = study.population, pa.Table.from_pandas(datasets, preserve_index=False)
+    truths = dict.fromkeys(datasets["dataset"], truth)
+    out = folder / "results.h5"
+    recipes = ["labels", "texts"]
+    collect(folder / "journals", out, *tables, None, {}, truths=truths, recipes=recipes)
+    return out
+
+
+def evaluated(
+    run: str, dataset: str, error: float, generator: np.random.Generator
+) -> Iterator[EvaluationRecord]:
+    """The evaluations of a run: at its end, some epochs earlier, and between its weights."""
+    moments: list[dict[str, Any]] = [{}, *({"epoch": epoch} for epoch in EPOCHS)]
+    moments += [{"interpolate": share} for share in (0.0, 0.5, 1.0)]
+    for name, (kind, harder, noise) in EVALUATIONS.items():
+        for moment in moments:
+            at = "".join(f"@{value:g}" for value in moment.values())
+            early = (
+                3.0 * (5 - moment.get("epoch", 5)) + 8 * (moment.get("interpolate", 1) - 0.7) ** 2
+            )
+            found = float(np.clip(error + harder + early + noise * generator.normal(), 1, 99))
+            identity = (
+                f'{{"content_hash":"{name} of {dataset}"'
+                + "".join(f',"{key}":{value}' for key, value in moment.items())
+                + "}"
+            )
+            yield EvaluationRecord(
+                run_id=run,
+                evaluation=f"{name}{at}",
+                evaluation_id=sha256(identity.encode()).hexdigest()[:16],
+                identity=identity,
+                kind=kind,
+                images=IMAGES,
+                loss=1.0,
+                top1=found,
+                top5=found / 2,
+                error=found,
+                seconds=1.0,
+                started=1e9,
+                host="",
+            )
+
+
+def written(folder: Path) -> dict[str, Path]:
+    """The inputs, by the name that commands have for them."""
+    study = small_study(24)
+    parameters = study.parameters.set_index("architecture")
+    stages = [f"{prefix}{stage}" for prefix in "dwbg" for stage in range(1, 5)]
+    tables = {
+        "errors.csv": study.errors.join(parameters[[*stages, "parameters", "flops"]]),
+        "accuracies.csv": 100 - study.errors,
+        "paper-2.csv": pd.DataFrame(PAPER_2, index=["val", "v2"]).T.rename_axis("model"),
+    }
+    for name, table in tables.items():
+        table.to_csv(folder / name)
+    made = {name: folder / name for name in tables}
+    return made | {"cross-domain": DOMAINS, "miniature": miniature(folder / "miniature")}
+
+
+#: Of scripts: their input, and what else they are told; FIRST is an architecture of the input.
+ROLES = "--source base --family base=10,base-5=5 --targets target-0=4"
+TOLD = {
+    "best_of_bins": ("miniature", "parameters --top 3"),
+    "checkpoints": ("miniature", ""),
+    "data_budget": ("miniature", ""),
+    "edf": ("errors.csv", ""),
+    "figure1": ("cross-domain", ""),
+    "figure6": (
+        "errors.csv",
+        "--source base --fewer-images base-5 --fewer-classes base-2 --targets target-0",
+    ),
+    "figure_a1": ("miniature", "--dataset target-0 --proxies base,base-5"),
+    "figure_a2": ("miniature", "--zoom 2 --marked 5"),
+    "figure_a3": ("cross-domain", ""),
+    "figure_a4": ("miniature", ""),
+    "figure_a5": ("errors.csv", "--pairs base=base-5,base-2=target-0"),
+    "figure_a6": ("miniature", "--source base --recipe texts"),
+    "importance": ("errors.csv", "--trees 30"),
+    "improvement": ("accuracies.csv", "FIRST --accuracy"),
+    "interpolation": ("miniature", "--recipe texts"),
+    "label_sets": ("miniature", "base --sizes 2,5,10"),
+    "mcnemar": ("miniature", "base --top 4"),
+    "new_test_set": ("paper-2.csv", "val v2 --accuracy --images val=50000,v2=10000"),
+    "other_targets": ("accuracies.csv", "--accuracy"),
+    "pareto": ("errors.csv", f"--costs base=9000,base-5=400 {ROLES}"),
+    "recipes": ("miniature", ""),
+    "robustness": ("miniature", "--dataset base"),
+    "sample_size": ("errors.csv", "--source base --target base-5"),
+    "transfer": ("accuracies.csv", "--accuracy --above 80 --spline --images base=2000"),
+    "transforms": ("miniature", "--dataset base"),
+}
+#: Scripts that want what no committed data have: a tuned study, and one that names its networks.
+NEED_MORE = {"tuning", "table_a1"}
+
+
+def drawn_by_script(name: str, inputs: dict[str, Path], folder: Path) -> Iterator[Shown]:
+    """What a script writes; nothing for those that print tables. Raises RuntimeError with why."""
+    script = ROOT / "analysis" / f"{name}.py"
+    said = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    question = " ".join(said.split("\n\n")[0].split())
+    source, more = TOLD.get(name, ("cross-domain", ""))
+    told = more.replace("FIRST", str(small_study(24).errors.index[0]))
+    kept: list[tuple[Path, Any]] = []
+    save: Callable[..., list[Path]] = plots.save
+
+    def keep(figure: Any, stem: Path, *args: Any, **options: Any) -> list[Path]:
+        kept.append((stem, figure))
+        found = faults(figure)
+        paths = save(figure, stem, *args, formats=("png",), **options)
+        wrong[stem.name] = found
+        return paths
+
+    wrong: dict[str, list[str]] = {}
+    arguments = [f"{name}.py", str(inputs[source]), *told.split()]
+    if "output" in script.read_text() or "draw(" in script.read_text():
+        arguments += ["-o", str(folder)]
+    before, sys.argv = sys.argv, [*arguments, "--resamples", str(RESAMPLES)]
+    heard = io.StringIO()
+    try:
+        plots.save = keep  # type: ignore[assignment]
+        with redirect_stdout(heard), redirect_stderr(heard):
+            runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            raise RuntimeError(f"{name}: {heard.getvalue().strip()}") from None
+    finally:
+        plots.save, sys.argv = save, before  # type: ignore[assignment]
+    command = f"python analysis/{name}.py {source} {more}".strip()
+    for stem, _ in kept:
+        yield Shown(stem.name, question, command, "", stem.with_suffix(".png"), wrong[stem.name])
+
+
+def drawn_by_analyses(study: Study, source: str, folder: Path) -> Iterator[Shown]:
+    """The registered figures that a study has."""
+    for analysis in study.analyses.values():
+        for figure in analysis.figures:
+            try:
+                drawn = study.figure(figure.name)
+                found = faults(drawn)
+                stem = folder / f"{source}-{figure.name}"
+                plots.save(drawn, stem, formats=("png",))
+            except UserError:
+                continue
+            command = f"anynet-study plot {source} --figure {figure.name}"
+            caption = study.caption(figure.name)
+            title = f"{analysis.title}."
+            yield Shown(figure.name, title, command, caption, stem.with_suffix(".png"), found)
+
+
+def page(shown: list[Shown], width: float) -> str:
+    """All of them below each other; those of one column `width` centimetres wide."""
+    parts = ["<!doctype html><meta charset=utf-8><title>Figures</title>"]
+    parts.append("<style>body{font:15px sans-serif;max-width:60em;margin:2em auto}</style>")
+    for one in shown:
+        size = matplotlib.image.imread(one.picture).shape[1] / 200 * 2.54
+        told = [f"<h2>{html.escape(one.name)}</h2><p>{html.escape(one.question)}</p>"]
+        told.append(f"<p><code>{html.escape(one.command)}</code></p>")
+        name = html.escape(one.picture.name)
+        told.append(f"<img src='{name}' style='width:{min(size, 2 * width):.1f}cm'>")
+        told.append(f"<p>{html.escape(one.caption)}</p>")
+        parts += told
+    return "\n".join(parts)
+
+
+def gallery(folder: Path, names: list[str], width: float = 8.5) -> list[Shown]:
+    """Draw all figures, or those of these names, and write index.html.
+
+    Raises RuntimeError where a script fails, or a registered figure is of no data.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    shown: list[Shown] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        inputs = written(Path(scratch))
+        for source in ("cross-domain", "miniature"):
+            study = anynet_study.load(inputs[source], resamples=RESAMPLES)
+            shown += drawn_by_analyses(study, source, folder)
+        scripts = sorted(path.stem for path in (ROOT / "analysis").glob("*.py"))
+        for name in scripts:
+            if name not in NEED_MORE and (not names or name in names):
+                shown += drawn_by_script(name, inputs, folder)
+    known = {figure.name for analysis in study.analyses.values() for figure in analysis.figures}
+    if lacking := known - {one.name for one in shown} - UNSHOWN:
+        raise RuntimeError(f"figures of no committed data: {', '.join(sorted(lacking))}")
+    chosen = [one for one in shown if not names or one.name in names]
+    (folder / "index.html").write_text(page(chosen, width), encoding="utf-8")
+    return chosen
+
+
+#: Registered figures of what no committed study has: distances, a tuned recipe.
+UNSHOWN = {"distance", "tuned"}
+
+
+if __name__ == "__main__":
+    told = [part for part in sys.argv[1:] if not part.startswith("-")]
+    if not told:
+        sys.exit(__doc__)
+    made = gallery(Path(told[0]), told[1:])
+    for one in made:
+        for fault in one.faults:
+            print(f"{one.picture.name}: {fault}")
+    print(f"{len(made)} figures in {Path(told[0]) / 'index.html'}")
+    sys.exit(any(one.faults for one in made))
