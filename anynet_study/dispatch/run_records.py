@@ -217,7 +217,7 @@ def _common(run: PlannedRun, engine: Engine, backend: Backend) -> dict[str, Any]
         "engine": engine,
         # The plain loop has torch's own layers.
         "backend": "plain" if engine == "reference" else backend.kind,
-        "instruction_set": backend.instruction_set,
+        "instruction_set": backend.instructions,
         "threads": backend.threads,
         "processor": processor(backend.device_type),
         "libraries": libraries(),

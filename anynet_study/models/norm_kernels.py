@@ -225,10 +225,34 @@ def norm_sum_relu(maps: Tensor, norm: nn.BatchNorm2d, residual: Tensor | None, r
     """The batch norm of `maps` (n, channels, height, width) plus `residual`, or the ReLU of that.
 
     The result is of the precision of `maps`, channels last. In training the running statistics are
-    updated, but not the counter of batches. In evaluation there are no gradients.
+    updated, but not the counter of batches. In evaluation there are no gradients. Raises ValueError
+    in training where a channel has one value only.
     """
+    if norm.training and maps.numel() == maps.shape[1]:
+        raise ValueError("expected more than 1 value per channel when training, got one")
     y: Tensor = _NormSumRelu.apply(maps, norm.weight, norm.bias, residual, norm, relu)  # type: ignore[no-untyped-call]
     return y
+
+
+def try_out(device: str) -> None:
+    """Compile and run the kernels on small maps there.
+
+    Raises whatever Triton does, and ArithmeticError where results are not those of torch.
+    """
+    norm = nn.BatchNorm2d(20, device=device)
+    maps = torch.linspace(-3, 3, 20 * 96, device=device).view(2, 20, 6, 8).sin()
+    given = [maps.to(torch.bfloat16).requires_grad_() for _ in range(2)]
+    for own, theirs in zip(
+        _with_gradient(norm_sum_relu(given[0], norm, given[0], True), given[0]),
+        _with_gradient((norm(given[1].float()) + given[1].float()).relu(), given[1]),
+        strict=True,
+    ):
+        if not torch.allclose(own.float(), theirs.float(), atol=0.05):
+            raise ArithmeticError("kernels in Triton give other results than torch's")
+
+
+def _with_gradient(y: Tensor, maps: Tensor) -> tuple[Tensor, Tensor]:
+    return y, torch.autograd.grad(y.float().square().mean() * maps.shape[1], maps)[0]
 
 
 class _NormSumRelu(torch.autograd.Function):
@@ -244,69 +268,130 @@ class _NormSumRelu(torch.autograd.Function):
     ) -> Tensor:
         maps = _channels_last(maps)
         residual = None if residual is None else _channels_last(residual)
-        tiles = Tiles(maps)
-        y = torch.empty_like(maps)
-        mean, rstd = (maps.new_empty(tiles.channels, dtype=torch.float32) for _ in range(2))
-        means, squares = tiles.parts(), tiles.parts()
-        if norm.training:
-            _batch_statistics[tiles.grid](maps, means, squares, *tiles.shape, **tiles.sizes)
-        _normalise[tiles.grid](
-            maps,
-            maps if residual is None else residual,
-            y,
-            means,
-            squares,
-            mean,
-            rstd,
-            norm.running_mean,
-            norm.running_var,
-            weight,
-            bias,
-            *tiles.shape,
-            norm.momentum,
-            norm.eps,
-            TRAINING=norm.training,
-            RESIDUAL=residual is not None,
-            RELU=relu,
-            PARTS=SPLITS,
-            **tiles.sizes,
-        )
+        running = norm.running_mean, norm.running_var
+        options = norm.momentum, norm.eps, norm.training, relu
+        y, mean, rstd = _forward(maps, residual, weight, bias, *running, *options)
         ctx.save_for_backward(maps, y if relu else maps, mean, rstd, weight)
-        ctx.relu, ctx.residual = relu, residual is not None
+        ctx.relu, ctx.residual, ctx.training = relu, residual is not None, norm.training
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        maps, y, mean, rstd, weight = ctx.saved_tensors
-        gradient, tiles = _channels_last(gradient), Tiles(maps)
-        weights, biases = tiles.parts(), tiles.parts()
-        _sum_gradients[tiles.grid](
-            gradient, maps, y, mean, rstd, weights, biases, *tiles.shape, RELU=ctx.relu, **tiles.sizes
-        )
-        to_maps = torch.empty_like(maps)
-        to_residual = torch.empty_like(gradient) if ctx.residual else None
-        to_weight, to_bias = torch.empty_like(weight), torch.empty_like(weight)
-        _gradients[tiles.grid](
-            gradient,
-            maps,
-            y,
-            to_maps,
-            to_maps if to_residual is None else to_residual,
-            mean,
-            rstd,
-            weight,
-            weights,
-            biases,
-            to_weight,
-            to_bias,
-            *tiles.shape,
-            RESIDUAL=ctx.residual,
-            RELU=ctx.relu,
-            PARTS=SPLITS,
-            **tiles.sizes,
-        )
-        return to_maps, to_weight, to_bias, to_residual, None, None
+        assert ctx.training, "in evaluation there are no gradients"
+        found = _backward(_channels_last(gradient), *ctx.saved_tensors, ctx.relu, ctx.residual)
+        to_maps, to_weight, to_bias, to_residual = found
+        return to_maps, to_weight, to_bias, to_residual if ctx.residual else None, None, None
+
+
+# Torch sees each as one operator: its modes do not see into kernels.
+
+
+@torch.library.custom_op(
+    "anynet_study::norm_sum_relu", mutates_args=("running_mean", "running_var")
+)
+def _forward(
+    maps: Tensor,
+    residual: Tensor | None,
+    weight: Tensor,
+    bias: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+    training: bool,
+    relu: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The result, and of the batch in training the means and 1 / sqrt(variance + eps)."""
+    tiles = Tiles(maps)
+    y = _maps_like(maps)
+    mean, rstd = (maps.new_empty(tiles.channels, dtype=torch.float32) for _ in range(2))
+    means, squares = tiles.parts(), tiles.parts()
+    if training:
+        _batch_statistics[tiles.grid](maps, means, squares, *tiles.shape, **tiles.sizes)
+    _normalise[tiles.grid](
+        maps,
+        maps if residual is None else residual,
+        y,
+        means,
+        squares,
+        mean,
+        rstd,
+        running_mean,
+        running_var,
+        weight,
+        bias,
+        *tiles.shape,
+        momentum,
+        eps,
+        TRAINING=training,
+        RESIDUAL=residual is not None,
+        RELU=relu,
+        PARTS=SPLITS,
+        **tiles.sizes,
+    )
+    return y, mean, rstd
+
+
+@torch.library.custom_op("anynet_study::norm_sum_relu_backward", mutates_args=())
+def _backward(
+    gradient: Tensor,
+    maps: Tensor,
+    y: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor,
+    relu: bool,
+    summed: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients by maps, weight and bias, and by the residual; empty where none was `summed`."""
+    tiles = Tiles(maps)
+    weights, biases = tiles.parts(), tiles.parts()
+    _sum_gradients[tiles.grid](
+        gradient, maps, y, mean, rstd, weights, biases, *tiles.shape, RELU=relu, **tiles.sizes
+    )
+    to_maps, to_residual = _maps_like(maps), _maps_like(maps if summed else maps[:0])
+    to_weight, to_bias = torch.empty_like(weight), torch.empty_like(weight)
+    _gradients[tiles.grid](
+        gradient,
+        maps,
+        y,
+        to_maps,
+        to_residual if summed else to_maps,
+        mean,
+        rstd,
+        weight,
+        weights,
+        biases,
+        to_weight,
+        to_bias,
+        *tiles.shape,
+        RESIDUAL=summed,
+        RELU=relu,
+        PARTS=SPLITS,
+        **tiles.sizes,
+    )
+    return to_maps, to_weight, to_bias, to_residual
+
+
+@_forward.register_fake
+def _(maps: Tensor, residual: Tensor | None, weight: Tensor, *_: Any) -> tuple[Tensor, ...]:
+    return _maps_like(maps), torch.empty_like(weight), torch.empty_like(weight)
+
+
+@_backward.register_fake
+def _(
+    gradient: Tensor,
+    maps: Tensor,
+    y: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor,
+    relu: bool,
+    summed: bool,
+) -> tuple[Tensor, ...]:
+    gradients = torch.empty_like(weight), torch.empty_like(weight)
+    return _maps_like(maps), *gradients, _maps_like(maps if summed else maps[:0])
 
 
 class Tiles:
@@ -330,3 +415,9 @@ class Tiles:
 def _channels_last(maps: Tensor) -> Tensor:
     """The maps in memory as rows of channels; a copy where they are not."""
     return maps.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+
+
+def _maps_like(maps: Tensor) -> Tensor:
+    """Room for maps as rows of channels; to torch, too, where they are of one pixel."""
+    n, channels, *sides = maps.shape
+    return maps.new_empty(n, *sides, channels).permute(0, 3, 1, 2)

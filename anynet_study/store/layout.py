@@ -56,7 +56,8 @@ _OF_RUNS = {
     "engine": "of training: reference, fast, empty where it is not known",
     "backend": "plain: the library's own layers, rewritten: exact rewrites of them, compiled: "
     "these with C kernels of an earlier version; empty where it is not known",
-    "instruction_set": "the widest that it could use, as avx512; of a GPU its architecture",
+    "instruction_set": "the widest that it could use, as avx512; of a GPU its architecture, and "
+    "what bfloat16 used beside torch's operators",
     "threads": "of the CPU, for one network; 0 where it is not known",
     "processor": "model of the CPU or GPU",
     "libraries": "versions of those that compute",

@@ -88,7 +88,7 @@ def arrange(
     if device.type == "cpu" and options.channels_last:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     if options.bfloat16:
-        use_bfloat16(network, recipe.resolution)
+        use_bfloat16(network, recipe.resolution, options.backend)
     else:
         accelerate(network, recipe.resolution, options.backend)
     if options.recompute:

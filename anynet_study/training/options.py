@@ -72,9 +72,12 @@ def fitting(options: Options, spec: "RunSpec", device_type: str) -> Options:
         raise UserError(f"precision bfloat16: {NO_BFLOAT16[foreign]}")
     used = device_type != "cpu" and options.bfloat16 if stated is None else stated == "bfloat16"
     options = dataclasses.replace(options, bfloat16=used and possible)
+    if not options.bfloat16:  # what is recorded is what was used
+        own = options.backend.without_options(options.backend.kind)
+        options = dataclasses.replace(options, backend=own)
     if not foreign:
         return options
-    plain = dataclasses.replace(options.backend, kind="plain")
+    plain = options.backend.without_options("plain")
     options = dataclasses.replace(options, backend=plain, channels_last=False, recompute=False)
     return options if device_type == "cpu" else dataclasses.replace(options, graph=False)
 
@@ -112,7 +115,7 @@ def step_down(
         ladder = [("at_once", max(1, options.at_once // 2)), ("resident", False)]
         ladder = [*(ladder if on_gpu else []), ("recompute", True)]
     if unclear or (on_gpu and isinstance(error, RuntimeError) and not ladder):
-        plain = dataclasses.replace(options.backend, kind="plain")
+        plain = options.backend.without_options("plain")
         ladder += [("graph", False), ("bfloat16", False), ("backend", plain)]
     if recipe.precision is not None:
         ladder = [(name, value) for name, value in ladder if name != "bfloat16"]
