@@ -365,7 +365,7 @@ class Worker:
         """
         if disk_is_full(error):
             raise error
-        if device_is_lost(self.assignment.device):
+        if device_is_lost(self.assignment.device, error):
             end_without_gpu(error)
 
     def _evaluated_from_weights(self, run: PlannedRun) -> bool:

@@ -49,7 +49,9 @@ def use_bfloat16(network: AnyNet, resolution: int, backend: Backend | None = Non
     network.register_forward_pre_hook(partial(_begin_pass, layers))
 
 
-def norm_by_torch(maps: Tensor, norm: nn.BatchNorm2d, residual: Tensor | None, relu: bool) -> Tensor:
+def norm_by_torch(
+    maps: Tensor, norm: nn.BatchNorm2d, residual: Tensor | None, relu: bool
+) -> Tensor:
     """What `norm_kernels.norm_sum_relu` computes, by three of torch's operators."""
     assert norm.momentum is not None
     statistics, affine = (norm.running_mean, norm.running_var), (norm.weight, norm.bias)
@@ -76,7 +78,9 @@ class Bfloat16Layer(NormedConvolution):
         assert isinstance(convolution, nn.Conv2d)
         assert isinstance(norm, nn.BatchNorm2d)
         maps = x.to(dtype=torch.bfloat16, memory_format=torch.channels_last)
-        return self.normalise(convolve(convolution, maps, self.cast, self.way), norm, residual, relu)
+        return self.normalise(
+            convolve(convolution, maps, self.cast, self.way), norm, residual, relu
+        )
 
 
 def _begin_pass(layers: Sequence[Bfloat16Layer], *_: object) -> None:

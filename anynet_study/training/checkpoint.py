@@ -6,6 +6,7 @@ Files are written whole or not at all. They are torch's, and end with their SHA-
 import copy
 import hashlib
 import io
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -94,18 +95,18 @@ class Checkpoint:
         self._saved = time.monotonic()
 
     def load(self, trainer: Trainer, curves: Curves) -> tuple[int, int]:
-        """Restore trainer and curves; the epoch, and the steps done of it: 0, 0 without a file.
+        """Restore trainer and curves, and return the epoch and the steps done of it.
 
-        A file that is damaged, or of another run, engine or version of this code, costs time, not
-        correctness: the run starts over, and a message says so.
+        Without a file that is where the run begins. If the file is damaged or belongs to another
+        run or engine, the run starts over and a message says so: this costs time, not correctness.
         """
         if self.path is None or not self.path.is_file():
             return self._start(trainer, curves)
         before = copy.deepcopy(trainer.state())
         try:
             content = _read(self.path, self.run_id)
-            if content["engine"] != self.engine or set(content["curves"]) != set(curves):
-                raise ValueError("it is of another engine or version")
+            if content["engine"] != self.engine:
+                raise ValueError("it is of another engine")
             place, seconds = (content["epoch"], content["steps_done"]), content["seconds"]
             trainer.restore(content["trainer"])
         except Exception as error:  # torch raises nearly anything on a damaged file
@@ -113,7 +114,7 @@ class Checkpoint:
             _say_unusable(self.path, error, "the run starts over")
             return self._start(trainer, curves)
         self.backends = list(dict.fromkeys([*content["backends"], *self.backends]))
-        curves.update(content["curves"])
+        _take_up(content["curves"], curves)
         self.seconds_before = seconds
         return place
 
@@ -129,8 +130,18 @@ class Checkpoint:
                 f"{self.before}: trained by the engine {content['engine']}; go on by it"
             )
         trainer.restore(content["trainer"])
-        curves.update(copy.deepcopy(content["curves"]))
+        _take_up(content["curves"], curves)
         return content["epoch"], content["steps_done"]
+
+
+def _take_up(kept: Curves, curves: Curves) -> None:
+    """Fill `curves` with those of a file, which another version of the code may have written.
+
+    A curve that the file lacks is NaN up to there; one that is unknown here is left out.
+    """
+    epochs = max(map(len, kept.values()), default=0)
+    for name in curves:
+        curves[name] = list(kept.get(name, [math.nan] * epochs))
 
 
 def save_weights(path: Path, run_id: str, network: nn.Module) -> None:

@@ -135,11 +135,12 @@ def given_up(options: Options, spec: "RunSpec") -> list[str]:
 def with_less_memory(options: Options, steps: int) -> Options:
     """Return what to begin with after a run was killed `steps` times for want of memory.
 
-    After the first time one run is trained at a time; from the second on, datasets are also
+    After the first time one run is trained at a time and without CUDA graphs, whose memory serves
+    nothing else, and whose recording may be what killed it; from the second on, datasets are also
     streamed and activations computed twice.
     """
     if steps:
-        options = dataclasses.replace(options, at_once=1)
+        options = dataclasses.replace(options, at_once=1, graph=False)
     if steps > 1:
         options = dataclasses.replace(options, resident=False, recompute=True)
     return options
@@ -172,14 +173,20 @@ def is_out_of_memory(error: BaseException) -> bool:
     return False
 
 
-def device_is_lost(device: "torch.device") -> bool:
+def device_is_lost(device: "torch.device", error: Exception) -> bool:
     """Whether nothing in this process works any more on a GPU, as after an illegal access.
 
-    Such an error is told again and again until the process ends.
+    Such an error is told again and again until the process ends. Some recordings that broke off,
+    as `error` says, are as bad.
     """
     if device.type != "cuda":
         return False
     import torch
+
+    from anynet_study.training.graphs import BrokenRecordingError
+
+    if isinstance(error, BrokenRecordingError):
+        return True
 
     for _ in range(2):  # one that has passed is told once
         try:

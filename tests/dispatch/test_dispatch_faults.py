@@ -209,7 +209,7 @@ def test_a_lost_gpu_ends_the_worker_and_blames_no_run(
     def end(process: int, signal: int) -> None:
         raise EndedError
 
-    place.patch.setattr(work, "device_is_lost", lambda device: True)
+    place.patch.setattr(work, "device_is_lost", lambda *_: True)
     place.patch.setattr("os.kill", end)
     seen: list[str] = []
 

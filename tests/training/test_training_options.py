@@ -1,8 +1,12 @@
 """What is given up when memory is short or a device cannot do what it is asked to."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 
+from anynet_study.training import graphs
+from anynet_study.training.graphs import BrokenRecordingError
 from anynet_study.training.options import (
     SAID,
     Options,
@@ -101,5 +105,28 @@ def test_a_device_is_lost_that_tells_its_error_again_and_again(
             raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
 
     monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
-    assert device_is_lost(GPU) == lost
-    assert not device_is_lost(torch.device("cpu"))
+    assert device_is_lost(GPU, CANNOT) == lost
+    assert not device_is_lost(torch.device("cpu"), CANNOT)
+
+
+@pytest.mark.parametrize(("recovers", "kind"), [(True, RuntimeError), (False, BrokenRecordingError)])
+def test_a_recording_that_broke_off_ends_the_process_where_torch_does_not_recover(
+    recovers: bool, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CUDAGraph", "current_stream", "synchronize"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: None)
+    monkeypatch.setattr(torch.cuda, "graph", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(graphs, "recovers", lambda: recovers)
+
+    def body() -> None:
+        raise SHORT
+
+    with pytest.raises(kind) as caught:
+        graphs.cuda_graph(body)
+    assert is_out_of_memory(caught.value)
+    assert device_is_lost(GPU, caught.value) != recovers
+
+
+def test_which_torch_recovers_from_a_broken_recording() -> None:
+    told = {version: graphs.recovers(version) for version in ("2.9.1", "2.11.0+cu130", "2.12.0a0")}
+    assert list(told.values()) == [False, False, True]
