@@ -109,7 +109,9 @@ def test_a_device_is_lost_that_tells_its_error_again_and_again(
     assert not device_is_lost(torch.device("cpu"), CANNOT)
 
 
-@pytest.mark.parametrize(("recovers", "kind"), [(True, RuntimeError), (False, BrokenRecordingError)])
+@pytest.mark.parametrize(
+    ("recovers", "kind"), [(True, RuntimeError), (False, BrokenRecordingError)]
+)
 def test_a_recording_that_broke_off_ends_the_process_where_torch_does_not_recover(
     recovers: bool, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
