@@ -45,7 +45,7 @@ LARGEST = 64 << 20
 
 
 def measured(setup: Setup) -> Iterator[Row]:
-    """Each kind of layer in each way, and what the fastest gains; the table is a file of its own."""
+    """Each kind of layer in each way, and what the fastest gains; the table is a file."""
     batch, repeats = (2, 1) if setup.quick else (BATCH, 5)
     sides, channels = ((4,), (64,)) if setup.quick else (SIDES, CHANNELS)
     table = []

@@ -3,9 +3,9 @@
     python -m benchmarks.gpu.wheels [-o FOLDER]
 
 It prints a line for each requirement of this project and of its tests that is not met, with the
-version that is there, if any, and writes the requirements to FOLDER/lacking.txt (default: the current
-folder). Then it prints the commands that fetch their wheels on a machine with a network, and install
-them here. Needs nothing but Python 3.11 and its pip.
+version that is there, if any, and writes the requirements to FOLDER/lacking.txt (default: the
+current folder). Then it prints the commands that fetch their wheels on a machine with a network,
+and install them here. Needs nothing but Python 3.11 and its pip.
 """
 
 import argparse
