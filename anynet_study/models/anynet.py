@@ -232,7 +232,9 @@ def layers_by_side(network: AnyNet, resolution: int) -> dict[NormedConvolution, 
                 found[layer] = entered
             elif isinstance(layer, NormedConvolution):
                 found[layer] = side
-                side = (side - 1) // layer[0].stride[0] + 1
+                convolution = layer[0]
+                assert isinstance(convolution, nn.Conv2d)
+                side = (side - 1) // convolution.stride[0] + 1
             elif isinstance(layer, nn.MaxPool2d):
                 side = (side - 1) // 2 + 1
     return found

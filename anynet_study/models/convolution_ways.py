@@ -97,7 +97,8 @@ def convolve(layer: nn.Conv2d, maps: Tensor, weight: Tensor, way: Way) -> Tensor
         maps, weight = maps.contiguous(), weight.contiguous()
     if way != "joined groups":
         # What the layer does with an input and weights: a MiddleTap does something else.
-        return layer._conv_forward(maps, weight, None)
+        made: Tensor = layer._conv_forward(maps, weight, None)
+        return made
     factor = _joined_by(layer)
     weight = joined(weight, layer.groups, factor)
     return F.conv2d(maps, weight, None, layer.stride, layer.padding, 1, layer.groups // factor)

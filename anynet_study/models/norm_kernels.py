@@ -272,6 +272,7 @@ class _NormSumRelu(torch.autograd.Function):
         residual = None if residual is None else _channels_last(residual)
         running = norm.running_mean, norm.running_var
         options = norm.momentum, norm.eps, norm.training, relu
+        y: Tensor
         y, mean, rstd = _forward(maps, residual, weight, bias, *running, *options)
         ctx.save_for_backward(maps, y if relu else maps, mean, rstd, weight)
         ctx.relu, ctx.residual, ctx.training = relu, residual is not None, norm.training

@@ -69,7 +69,7 @@ def _check_fits(own: Weights, weights: Weights, taken: set[str]) -> None:
 
 
 def training_mode(network: nn.Module, spec: RunSpec) -> None:
-    """Batch statistics are of the batch where they are trained, else as they were pretrained."""
+    """Set training mode, unless only the head is trained: then statistics stay as pretrained."""
     network.train(spec.recipe.trained == "all")
 
 
@@ -80,7 +80,7 @@ def arrange(
 
     `options` are those of the run, as `fitting` gives them.
 
-    What is no AnyNet stays as it is: nobody knows which changes would be safe.
+    A network that is not an AnyNet is not changed: nobody knows which changes would be safe.
     """
     network.to(device)
     if not isinstance(network, AnyNet):
@@ -97,7 +97,7 @@ def arrange(
 
 
 def arrange_as_defined(network: nn.Module, recipe: ResolvedRecipe) -> None:
-    """Prepare `network`, in place, for the reference engine: torch's own layers.
+    """Prepare `network`, in place, for the reference engine, with torch's own layers.
 
     What is no AnyNet is trained in float32 alone.
     """

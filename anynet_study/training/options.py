@@ -55,7 +55,7 @@ def largest_batch(resolution: int, device_type: str) -> int:
 
 
 def fitting(options: Options, spec: "RunSpec", device_type: str) -> Options:
-    """The options that fit a run.
+    """Return the options with which a run can be trained.
 
     bfloat16 is used if the recipe states it; if the recipe leaves it open, only on GPUs that can
     compute in it. A network that is no AnyNetX is trained with torch's own layers, in float32,
@@ -84,8 +84,8 @@ def fitting(options: Options, spec: "RunSpec", device_type: str) -> Options:
 
 #: Why it cannot be, by whether the network is foreign.
 NO_BFLOAT16 = {True: "only for architectures of an AnyNetX", False: "this GPU has no such numbers"}
-#: How torch says that cuDNN can compute a layer in no way: one that works elsewhere is mostly short
-#: of memory for its workspace, of which cuDNN's own complaint is swallowed.
+#: Torch's words when cuDNN finds no way to compute a layer. If the layer works elsewhere, the
+#: reason is mostly too little memory for cuDNN's workspace, which torch does not report.
 NO_WAY = "unable to find an engine"
 #: What a message says of an option that was given up.
 SAID = {
@@ -106,7 +106,7 @@ def step_down(
     A run never fails for speed's sake. Short of memory: fewer runs at a time, then datasets
     streamed instead of resident, then activations computed twice. On a GPU any other error of
     torch's: no graph, then float32 throughout unless the recipe states bfloat16, then torch's own
-    layers. What may be either is taken for the first, then for the second.
+    layers. An error that may be of either kind is first treated as a lack of memory.
     """
     on_gpu = device_type != "cpu"
     unclear = on_gpu and NO_WAY in str(error).lower()
@@ -126,7 +126,7 @@ def step_down(
 
 
 def given_up(options: Options, spec: "RunSpec") -> list[str]:
-    """What a run was trained without, in words: for its record. `options`: as `fitting` gives."""
+    """Return in words what a run was trained without. `options`: the result of `fitting`."""
     usual = fitting(Options(backend=options.backend), spec, options.backend.device_type)
     names = ("resident", "recompute", "graph", "bfloat16")
     return [SAID[name] for name in names if getattr(options, name) != getattr(usual, name)]

@@ -5,7 +5,7 @@ Written as `anynet_study/models/convolution_ways.py` reads it: the file is to be
 """
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -73,15 +73,15 @@ def layer_of(row: Timed, device: torch.device) -> nn.Conv2d:
 
 def _gains(table: list[Timed], resolution: int) -> Iterator[Row]:
     """By kind, how many times longer the rule takes than the fastest way, and in all."""
-    by_rule, fastest = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    by_rule, fastest = (defaultdict[tuple[int, int], float](float) for _ in range(2))
     best = dict[tuple[int, int], Counter[Way]]()
     for row in table:
         kind = (row.kernel, row.group_width if row.kernel > 1 else 0)
         rule = way_for(layer_of(row, torch.device("meta")), row.side, ())
         way = min(row.seconds, key=lambda it: row.seconds[it])
         area = row.channels * row.side**2
-        by_rule[kind] += row.seconds[rule] / area  # type: ignore[assignment]
-        fastest[kind] += row.seconds[way] / area  # type: ignore[assignment]
+        by_rule[kind] += row.seconds[rule] / area
+        fastest[kind] += row.seconds[way] / area
         best.setdefault(kind, Counter())[way] += 1
     for kernel, group in KINDS:
         kind = kernel, group

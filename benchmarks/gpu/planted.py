@@ -35,7 +35,7 @@ def plant(fault: str, run_id: str) -> None:
                 torch.zeros(1, device=trainer.device).index_select(0, far)
         step(trainer)
 
-    FastTrainer.step = faulty  # type: ignore[method-assign]
+    FastTrainer.step = faulty  # type: ignore[method-assign, assignment]
 
 
 def main(fault: str, sweep_file: Path, out: Path, *overrides: str) -> None:

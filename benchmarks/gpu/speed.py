@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -138,7 +138,7 @@ def evaluation(setup: Setup) -> Iterator[Row]:
     steps, recipe = length.images // BATCH, paper_recipe(length.dataset)
     task = setup.task("evaluation", 1, 2, steps, 32, length.test_images, recipe)
     (spec, *_), view = runs_of(task)
-    found = Counter[str]()
+    found = defaultdict[str, float](float)
 
     def turns() -> Turns[None]:
         trainer = make_trainer(spec, view, DeviceImages(setup.device))
@@ -179,7 +179,7 @@ def profiled(setup: Setup) -> Iterator[Row]:
     for side in (32, 224):
         task = setup.task(f"profile-{side}", 1, 1, STEPS_BEFORE + STEPS_PROFILED, side)
         (spec, *_), view = runs_of(task)
-        found: list[tuple[Counter[str], Counter[str], float]] = []
+        found: list[tuple[dict[str, float], dict[str, float], float]] = []
 
         def turns(spec: RunSpec = spec, view: DatasetView = view) -> Turns[None]:
             trainer = make_trainer(spec, view, DeviceImages(setup.device))
@@ -211,7 +211,9 @@ def kind_of(kernel: str) -> str:
     return next(fitting, "other")
 
 
-def _profile(trainer: Any, device: torch.device) -> tuple[Counter[str], Counter[str], float]:
+def _profile(
+    trainer: Any, device: torch.device
+) -> tuple[dict[str, float], dict[str, float], float]:
     """Kernels of a step and their seconds by name, and the seconds of a step."""
     before = min(STEPS_BEFORE, trainer.steps - 1)
     count = min(STEPS_PROFILED, trainer.steps - before)
@@ -227,9 +229,9 @@ def _profile(trainer: Any, device: torch.device) -> tuple[Counter[str], Counter[
             trainer.step()
         wait(device)
         wall = (time.perf_counter() - began) / count
-    kernels, times = Counter[str](), Counter[str]()
+    kernels, times = defaultdict[str, float](float), defaultdict[str, float](float)
     for event in seen.key_averages():  # those of the host tell the time of their kernels again
         if event.device_type.name == "CUDA":
-            kernels[event.key] += event.count / count  # type: ignore[assignment]
-            times[event.key] += event.self_device_time_total / count / 1e6  # type: ignore[assignment]
+            kernels[event.key] += event.count / count
+            times[event.key] += event.self_device_time_total / count / 1e6
     return kernels, times, wall
