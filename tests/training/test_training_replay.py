@@ -70,13 +70,13 @@ CASES: dict[str, tuple[Options, dict[str, Any], Architecture]] = {
     "bfloat16, pool, excitation": (BFLOAT16, {}, EXCITED),
     "kernels in Triton, computed twice": (
         replace(KERNELS, recompute=True),
-        {"steps": 4, "precise_bn": 64, "accumulation": 2},
+        {"steps": 3, "precise_bn": 32},
         BASIC,
     ),
     "basic": (FLOAT32, {"schedule": "multistep", "precise_bn": 64}, BASIC),
     "a pass cut short": (FLOAT32, {"steps": 7}, NETWORK),
 }
-BY_DEFAULT = ("SGD", "precise norms, in parts", "bfloat16", "kernels in Triton, computed twice")
+BY_DEFAULT = ("SGD", "precise norms, in parts", "bfloat16")
 
 
 def turns(
