@@ -5,12 +5,17 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from anynet_study.training import graphs
+from training_runs import spec
+
+from anynet_study.data import DatasetView
+from anynet_study.models import Backend
+from anynet_study.training import graphs, options
 from anynet_study.training.graphs import BrokenRecordingError
 from anynet_study.training.options import (
     SAID,
     Options,
     device_is_lost,
+    fitting,
     is_out_of_memory,
     step_down,
 )
@@ -44,11 +49,24 @@ LADDERS = {
 
 @pytest.mark.parametrize(("error", "device", "said"), LADDERS.values(), ids=LADDERS)
 def test_each_step_gives_up_the_next(error: Exception, device: str, said: list[str]) -> None:
-    options, told = Options(at_once=8), []
-    while (slower := step_down(options, error, Recipe(), device)) is not None:
-        options = slower[0]
+    given, told = Options(at_once=8), []
+    while (slower := step_down(given, error, Recipe(), device)) is not None:
+        given = slower[0]
         told.append(slower[1])
     assert told == said
+
+
+def test_what_is_recorded_of_a_backend_is_what_a_run_used(view: DatasetView) -> None:
+    """In float32 there are no kernels in Triton, and with torch's own layers no table."""
+    tuned = Backend("rewritten", "sm_90", 1, "cuda", triton=True, table="NVIDIA H200")
+    half, whole = (spec(view, precision=it) for it in ("bfloat16", "float32"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(options, "has_bfloat16", lambda: True)
+        assert fitting(Options(tuned), half, "cuda").backend == tuned
+        assert fitting(Options(tuned), whole, "cuda").backend.instructions == "sm_90"
+    slower = step_down(Options(tuned, graph=False, bfloat16=False), CANNOT, Recipe(), "cuda")
+    assert slower is not None
+    assert slower[0].backend == Backend("plain", "sm_90", 1, "cuda")
 
 
 def test_numbers_that_a_recipe_states_are_not_given_up() -> None:
