@@ -4,7 +4,6 @@ from contextlib import nullcontext
 
 import pytest
 import torch
-
 from training_runs import spec
 
 from anynet_study.data import DatasetView
