@@ -135,12 +135,13 @@ def given_up(options: Options, spec: "RunSpec") -> list[str]:
 def with_less_memory(options: Options, steps: int) -> Options:
     """Return what to begin with after a run was killed `steps` times for want of memory.
 
-    After the first time one run is trained at a time and without CUDA graphs, whose memory serves
-    nothing else, and whose recording may be what killed it; from the second on, datasets are also
-    streamed and activations computed twice.
+    After the first time one run is trained at a time, on a GPU without CUDA graphs, whose memory
+    serves nothing else, and whose recording may be what killed it; from the second on, datasets are
+    also streamed and activations computed twice.
     """
     if steps:
-        options = dataclasses.replace(options, at_once=1, graph=False)
+        on_cpu = options.backend.device_type == "cpu"
+        options = dataclasses.replace(options, at_once=1, graph=options.graph and on_cpu)
     if steps > 1:
         options = dataclasses.replace(options, resident=False, recompute=True)
     return options

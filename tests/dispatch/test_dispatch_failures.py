@@ -100,7 +100,7 @@ def test_what_was_on_a_gpu_when_that_was_lost_is_tried_alone_and_the_culprit_fai
     assert fatal_deaths(first, {}) == []
     again = retries(Recorded({}, frozenset(), {}), 3, deaths=first)
     assert {run: again[run] for run in "abcd"} == dict.fromkeys("abcd", Retry(0, 1))
-    assert with_less_memory(Options(at_once=4), 1) == Options(at_once=1, graph=False)
+    assert with_less_memory(Options(at_once=4), 1) == Options(at_once=1)
     alone = death(2.0, "c", "code", words)
     assert fatal_deaths([*first, alone], {}) == [alone]
 
