@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.endings import ending
+from anynet_study.dispatch.failures import ending
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.process import tell_to_leave
 from anynet_study.dispatch.recorded import Recorded

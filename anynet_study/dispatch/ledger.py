@@ -18,15 +18,12 @@ import psutil
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anynet_study.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
+from anynet_study.dispatch.worker_state import SILENT, silence
 from anynet_study.errors import UserError
 from anynet_study.files import naming
 
 #: Slack when comparing a process's start time with the recorded one, in seconds.
 CLOCK_SLACK = 1.0
-
-
-#: A worker that gave no sign of life for so long, in seconds, hangs perhaps.
-SILENT = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,19 +183,6 @@ def process_mark(pid: int) -> str:
     except OSError:
         return ""
     return f"{this_system()} {fields[19]}"
-
-
-def alive_file(logs: Path, job_id: str) -> Path:
-    """What a worker touches now and then, and removes when it leaves."""
-    return logs / f"{job_id}_0_alive"
-
-
-def silence(logs: Path, job_id: str) -> float | None:
-    """For how many seconds a job's worker gave no sign of life; None where none is expected."""
-    try:
-        return max(0.0, time.time() - alive_file(logs, job_id).stat().st_mtime)
-    except OSError:
-        return None
 
 
 def silent_jobs(logs: Path, live: Iterable[LiveJob]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.dispatch.pack import last_end
 from anynet_study.dispatch.plan import Plan
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Throughput
+from anynet_study.dispatch.worker_state import SILENT
 from anynet_study.errors import WorkFailedError
 
 #: Reasons of Slurm such as JobHeldUser and launch failed requeued held.
@@ -133,7 +134,7 @@ class Status:
     @property
     def is_active(self) -> bool:
         """Whether anything may still change by itself."""
-        seen_lately = any(seconds < ledger.SILENT for seconds in self.jobs_elsewhere.values())
+        seen_lately = any(seconds < SILENT for seconds in self.jobs_elsewhere.values())
         return bool(self.jobs or self.jobs_unknown or seen_lately)
 
 
