@@ -47,9 +47,9 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
     if as_json:
         told = {"runs": runs, "seconds": seconds, "device": cost.name, "predicted_by": cost.basis}
         told |= {"runs_left": len(left), "seconds_left": seconds_left, "refusal": begun.refusal}
-        told["changes"] = begun.changes and asdict(begun.changes)
-        parts = [asdict(item) for item in items]
-        print(json.dumps({**told, "items": parts, "slurm": slurm and asdict(slurm)}, indent=2))
+        changes = begun.changes and asdict(begun.changes)
+        parts = {"items": [asdict(item) for item in items], "slurm": slurm and asdict(slurm)}
+        print(json.dumps({**told, "changes": changes, **parts}, indent=2))
         return
     _print_table(sweep, items, cost)
     print(f"{runs:,} runs, {duration(seconds)} of one {cost.name}")
