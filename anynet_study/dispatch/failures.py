@@ -47,7 +47,7 @@ class Ending:
     runs: Mapping[str, float]
     #: The kind of failure of those runs; "" if they did not fail.
     kind: FailureKind
-    #: Why, for people.
+    #: Why, for people; "" if it left in order and was not asked to.
     words: str
     #: The node; "" where that is not known.
     host: str
@@ -70,15 +70,13 @@ def ending(logs: Path, job: SubmittedJob) -> Ending | None:
     `logs`: the study's folder of logs.
     """
     path = alive_file(logs, job.job_id)
-    said, errors = Said.read(path), job.log(logs, "err")
+    said = Said.read(path)
     if said is None:
-        if not job.log(logs, "out").exists():
-            return None
-        _, words = _reason(tail(errors), ("", "ended; its log says why"))
-        return Ending({}, "", words, "", 0.0)
+        return Ending({}, "", "", "", 0.0) if job.log(logs, "out").exists() else None
+    kind, words = _reason(tail(job.log(logs, "err"), said.before))
     if said.left:
-        return Ending({}, "", said.left, said.host, changed(path))
-    kind, words = _reason(tail(errors, said.before), KILLED)
+        words = said.left if (kind, words) == KILLED else words
+        return Ending({}, "", words, said.host, changed(path))
     if said.lost:
         kind, words = said.lost_kind, f"killed: the GPU was lost: {said.lost}"
     if not said.runs:
@@ -87,12 +85,12 @@ def ending(logs: Path, job: SubmittedJob) -> Ending | None:
     return Ending(said.runs, kind, words, said.host, changed(path), said.attached, lost)
 
 
-def _reason(said: str, otherwise: tuple[FailureKind, str]) -> tuple[FailureKind, str]:
-    """The kind of failure and the words for an end of which Slurm's log `said` something."""
+def _reason(said: str) -> tuple[FailureKind, str]:
+    """The kind of failure, and the words for an end, by what Slurm `said` of it in a job's log."""
     for end in ENDS:
         if match := re.search(end.in_logs, said, re.IGNORECASE):
             return end.kind, end.words.format(*(group.lower() for group in match.groups()))
-    return otherwise
+    return KILLED
 
 
 def tail(path: Path, start: int = 0) -> str:

@@ -89,6 +89,8 @@ class Status:
     missing: int
     #: Failed runs by kind: oom, data, timeout, node, code.
     failures: dict[str, int]
+    #: Why the run of each kind failed that failed last.
+    failure_reasons: dict[str, str]
     #: Runs of which something is left to do, in jobs that run and in jobs that wait; and in none.
     running: int
     queued: int
@@ -196,6 +198,7 @@ def study_status(
         failed=counts["failed"],
         missing=counts["missing"],
         failures=dict(recorded.failed_kinds(plan).most_common()),
+        failure_reasons=recorded.why_failed(plan),
         running=len(running),
         queued=len(assigned) - len(running),
         unassigned=len(left) - len(assigned),

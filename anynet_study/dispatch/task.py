@@ -144,6 +144,10 @@ class Task:
             if is_local:  # what the study knows this worker by
                 end_with(int(job.job_id), interruption)
             worklist.work(_number(job), interruption)
+            if interruption.signal is not None:
+                interruption.state.note(
+                    left=f"asked to leave ({interruption.signal.name})", runs={}
+                )
         again = signal.Signals[f"SIG{submitit.JobEnvironment.USR_SIG}"]
         if interruption.signal in WARNINGS and callable(signal.getsignal(again)):
             signal.raise_signal(again)  # submitit calls `checkpoint`, and has the job requeued

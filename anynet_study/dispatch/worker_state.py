@@ -46,7 +46,7 @@ class Said:
     #: What the loss of its GPU is a failure of, and why that was lost; "" where it was not.
     lost_kind: FailureKind = ""
     lost: str = ""
-    #: The exception by which it left; "" where there was none.
+    #: Why it left before its work was done: an exception, or a signal; "" while it is at work.
     left: str = ""
 
     @classmethod
@@ -61,7 +61,7 @@ class Said:
 
 
 class WorkerState(AbstractContextManager["WorkerState"]):
-    """The file of a worker at work: there in this block, and after it only if that raised.
+    """The file of a worker at work: there in this block, and after it where work was left.
 
     `path` None: of a worker that nobody asks after. `errors`: its log of errors.
     """
@@ -76,10 +76,10 @@ class WorkerState(AbstractContextManager["WorkerState"]):
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if error is None and self._path:
+        if error is not None:
+            self.note(left=first_line(error), runs={})
+        elif self._path and not self.said.left:
             self._path.unlink(missing_ok=True)
-        elif error is not None:
-            self.note(left=first_line(error) or type(error).__name__, runs={})
 
     def note(self, **changes: Any) -> None:
         """Change what the worker says: at once, but not durably. One that is killed is no crash."""

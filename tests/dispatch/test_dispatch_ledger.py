@@ -180,7 +180,7 @@ def test_launchers_at_the_same_time_write_files_of_their_own(tmp_path: Path) -> 
     )
     both = [subprocess.Popen([sys.executable, "-c", script, name, path]) for name in "xy"]
     assert [each.wait(300) for each in both] == [0, 0]
-    told = {entry.job_id: entry.tasks for entry in ledger.submissions(path)}
+    told = {entry.job: entry.tasks for entry in ledger.submissions(path)}
     assert told == {f"{name}-{n}": (f"{name}-{n}",) * 200 for name in "xy" for n in range(50)}
 
 

@@ -127,10 +127,14 @@ def test_who_left_in_order_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "5_0_log.out").touch()
     end = ending(tmp_path, JOB)
     assert end is not None
-    assert (end.runs, end.kind, end.words) == ({}, "", "ended; its log says why")
+    assert (end.runs, end.kind, end.words) == ({}, "", "")
+    with WorkerState(path) as state:
+        state.note(left="asked to leave (SIGTERM)")
+    assert (end := ending(tmp_path, JOB)) is not None
+    assert (end.kind, end.words) == ("", "asked to leave (SIGTERM)")
     (tmp_path / "5_0_log.err").write_text(CANCELLED)
     assert (end := ending(tmp_path, JOB)) is not None
-    assert end.words == "cancelled"
+    assert (end.kind, end.words) == ("", "cancelled")
     assert ending(tmp_path, replace(JOB, job_id="6")) is None
 
 
