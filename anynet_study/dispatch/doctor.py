@@ -94,9 +94,10 @@ def probe_slurm() -> Iterator[ProbeResult]:
     yield ProbeResult("Slurm", config.get("SLURM_VERSION", "of an unknown version"))
     for check in ("MaxArraySize", "MaxJobCount", "JobRequeue", "KillWait"):
         number = re.match(r"\d+", config.get(check, ""))
-        told: tuple[str, str, Level]
-        told = _number(check, int(number[0])) if number else ("not told", "", "note")
-        yield ProbeResult(check, *told)
+        if number:
+            yield ProbeResult(check, *_number(check, int(number[0])))
+        else:
+            yield ProbeResult(check, "not told", level="note")
     yield _preemption(config.get("PreemptType", ""), config.get("PreemptMode", ""))
     yield _memory(config)
     if "wckey" in config.get("AccountingStorageEnforce", "").lower():
