@@ -117,7 +117,9 @@ class WorkerState(AbstractContextManager["WorkerState"]):
         first.
         """
         print(error, file=sys.stderr, flush=True)
-        self.note(lost_kind=kind, lost=first_line(error)[:200])
+        lost = first_line(error)[:200]
+        print(f"the GPU was lost: {lost}", flush=True)
+        self.note(lost_kind=kind, lost=lost)
         os.kill(os.getpid(), signal.SIGKILL)
         raise SystemExit(1)  # not reached
 
