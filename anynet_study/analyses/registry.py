@@ -1,6 +1,5 @@
 """Every analysis of a study, in order; the sections of a page; and what was found, in sentences."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,13 +18,9 @@ from anynet_study.analyses import (
     transfer,
     tuning,
 )
-from anynet_study.analyses.building import listed
 from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.errors import UserError
 from anynet_study.study import Study
-
-#: Fewer architectures than this give intervals too wide for more than a first impression.
-FEW = 50
 
 #: Every analysis by name, in the order in which they are shown.
 ANALYSES: dict[str, Analysis[Study]] = {
@@ -183,39 +178,4 @@ def findings(study: Study) -> list[TopicFindings]:
     for name, analysis in ANALYSES.items():
         if analysis.say and name in study.tables:
             said[analysis.topic] += analysis.say(study, study.tables[name])
-    said["How sure"] += caution(study)
     return [TopicFindings(topic, TOPICS[topic], found) for topic, found in said.items() if found]
-
-
-def caution(study: Study) -> list[str]:
-    """Say when the population is too small to trust, and where networks have learnt nothing."""
-    said = guessing(study)
-    count = int(study.errors.notna().any(axis=1).sum())
-    effective = study.effective
-    if min(count, effective or count) >= FEW:
-        return said
-    weighted = f", of unequal weights and as good as {effective:.0f}," if effective else ""
-    return [
-        f"With {count} architectures{weighted} the intervals are wide: read this as a first "
-        "impression.",
-        *said,
-    ]
-
-
-def guessing(study: Study) -> list[str]:
-    """Datasets on which networks err as much as one guess for all images, or more."""
-    datasets = study.known("datasets")
-    if datasets is None:
-        return []
-    chance = dict(zip(datasets["dataset"], datasets["chance"], strict=True))
-    said = []
-    for name, errors in study.errors.items():
-        known, limit = errors.dropna(), chance.get(name, math.nan)
-        count = int((known >= limit).sum())
-        if count:
-            said.append(
-                f"{count} of {len(known)} architectures on {name} (guessing errs {limit:.1f}%)"
-            )
-    if not said:
-        return []
-    return [f"No better than guessing: {listed(said)}. Their order there says nothing about them."]

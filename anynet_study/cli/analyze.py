@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer.core import TyperCommand
 
 from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
-from anynet_study.cli.options import opt
+from anynet_study.cli.options import AsIs, current, opt
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def analyze(
             "A folder for a file per table; or a .txt, .csv, .json or .tex file.", "-o", "--output"
         ),
     ] = None,
+    as_is: AsIs = False,
     *,
     options: StudyOptions,
 ) -> None:
@@ -58,6 +59,7 @@ def analyze(
 
     names = chosen_names("--table", table, [ANALYSES[name] for name in TABLES])
     layout = out.choose_layout("json" if as_json else layout, output, len(names))
+    current([source], as_is)
     study = options.load(source)
     found = made(study, names)
     if output is not None and not output.suffix:

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
-from anynet_study.cli.options import opt
+from anynet_study.cli.options import AsIs, current, opt
 from anynet_study.errors import UserError
 
 
@@ -32,6 +32,7 @@ def plot(
     ] = "all",
     formats: Annotated[str, opt("png, pdf and svg, separated by commas.", "--format")] = "png,pdf",
     dpi: Annotated[int, opt("Pixels per inch of png.", min=50, max=1200)] = 200,
+    as_is: AsIs = False,
     *,
     options: StudyOptions,
 ) -> None:
@@ -49,6 +50,7 @@ def plot(
 
     suffixes = formats.replace(" ", "").split(",")
     check_formats(suffixes)
+    current([source], as_is)
     study = options.load(source)
     figures = [known for analysis in ANALYSES.values() for known in analysis.figures]
     names = chosen_names("--figure", figure, figures)

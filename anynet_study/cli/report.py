@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from anynet_study.analyses.arguments import StudyOptions, with_study_options
-from anynet_study.cli.options import StoreName, opt
+from anynet_study.cli.options import AsIs, StoreName, current, opt
 from anynet_study.errors import UserError
 
 
@@ -23,6 +23,7 @@ def report(
         list[str] | None,
         opt("Another study to set beside this one, dataset by dataset.", metavar="STUDY"),
     ] = None,
+    as_is: AsIs = False,
     *,
     options: StudyOptions,
 ) -> None:
@@ -45,6 +46,7 @@ def report(
     names = chosen_names("--figures", figures, known) if figures else []
     if options.where and output is None:
         raise UserError("--where: say with -o where the report of a part of the study goes")
+    current([store, *(beside or [])], as_is)
     study = options.load(Path(store))
     if study.store is None:
         raise UserError(f"{store}: a report is of a study or its results.h5")

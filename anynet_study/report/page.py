@@ -16,7 +16,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from anynet_study.analyses import ANALYSES, FIGURES, SECTIONS, TABLES, findings
+from anynet_study.analyses import ANALYSES, FIGURES, SECTIONS, TABLES, concerns_of, findings
 from anynet_study.analysis import Analysis, remarks
 from anynet_study.errors import UserError
 from anynet_study.files import write_text
@@ -155,6 +155,7 @@ def render(
         sections=shown,
         ids={section.id for section in shown},
         open_section=OPEN,
+        concerns=concerns_of(study),
         findings=findings(study),
         headline=headline_of(study),
         summary=summary,
