@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 
 from anynet_study.data import DatasetView, KeptDatasets
@@ -200,12 +199,16 @@ def concerns_so_far(study: OpenStudy) -> "list[Concern]":
 
     Nothing of what further runs may mend, such as that they are few.
     """
+    records = read_journals(study.folder.journals)
+    if not len(records):
+        return []
+    import pandas as pd
+
     from anynet_study.analyses import Evidence, concerns
 
     main = next(iter(study.sweep.recipes))
     planned = [run for run in study.plan if study.plan.called(run) == main]
     names = {run.run_id: (run.architecture, run.dataset, run.replicate) for run in planned}
-    records = read_journals(study.folder.journals)
     wanted = ["run_id", "evaluation_id", "status", "error", "started", "journal"]
     known = records.select(wanted).to_pandas().sort_values(["started", "journal"])
     mine = known["evaluation_id"].isna() & known["run_id"].isin(set(names))

@@ -11,7 +11,6 @@ from anynet_study.cli.tables import (
     frame_cells,
     number,
     print_table,
-    short_name,
     table_text,
 )
 from anynet_study.errors import amount
@@ -75,4 +74,25 @@ def test_numbers() -> None:
     ]
     assert amount(9999, smallest=1e4) == "9999"
     assert (cell_text(None), cell_text(0.5), cell_text(True)) == ("", "0.50", "True")
-    assert short_name("imagenet-1000-10-balanced", 10) == "image…nced"
+
+
+def test_names_are_whole_on_a_terminal_that_has_room_and_folded_where_not() -> None:
+    name = "imagenetv2-matched-frequency"
+    rows = [[name, "0.91 [0.88, 0.94]", "0.52 [0.40, 0.60]"]]
+    headings = ["dataset", "a", "b"]
+    assert name in table_text(headings, rows, wide="split", width=60)
+    narrow = table_text(headings, rows, wide="split", width=40)
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert "…" not in narrow
+    folded = [line.split()[0] for line in narrow.splitlines() if line.startswith(("imag", "matc"))]
+    assert "".join(folded[:2]) in name
+
+
+@pytest.mark.parametrize("wide", ["split", "cut"])
+def test_nothing_is_cut_in_a_pipe(monkeypatch: pytest.MonkeyPatch, wide: str) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    name, many = "x" * 200, [str(number) * 9 for number in range(12)]
+    console = Console(file=io.StringIO(), force_terminal=False)
+    print_table(["name", *many], [[name, *many]], wide=wide, console=console)
+    _, row = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert (row.split()[0], row.split()[1:]) == (name, many)

@@ -30,3 +30,4 @@ from .registry import Section as Section
 from .registry import TopicFindings as TopicFindings
 from .registry import chosen_names as chosen_names
 from .registry import findings as findings
+from .registry import known_analyses as known_analyses

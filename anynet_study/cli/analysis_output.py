@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from anynet_study.analyses import ANALYSES, Concern, concerns_of, findings
+from anynet_study.analyses import Concern, concerns_of, findings
 from anynet_study.analyses.building import some_of
 from anynet_study.analysis import Analysis, remarks
 from anynet_study.apr import as_matrix, exclusions
-from anynet_study.cli.tables import harmless, number, print_table, short_name, table_text
+from anynet_study.cli.tables import harmless, number, print_table, table_text
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
 from anynet_study.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
@@ -73,7 +73,7 @@ def formatted(study: Study, name: str, layout: str) -> str:
         return str(table.to_csv(index=False, lineterminator="\n"))
     if layout == "json":
         return json.dumps(records(table), indent=2) + "\n"
-    grid = grid_of(table, ANALYSES[name])
+    grid = grid_of(table, study.analyses[name])
     if layout == "latex":
         return _latex(study, name, grid)
     return table_text(grid.headings, _typed(grid).rows, left=grid.names)
@@ -121,9 +121,9 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
     for name in names:
         table = study.tables[name]
         if len(table) <= MANY_ROWS or whole or name == "configurations":
-            print_analysis(console, ANALYSES[name], table)
+            print_analysis(console, study.analyses[name], table)
         else:
-            console.print(f"\n{ANALYSES[name].title}", style="bold")
+            console.print(f"\n{study.analyses[name].title}", style="bold")
             if name == "correlations":
                 _print_matrix(console, table)
             console.print(f"{len(table)} rows: --table {name}")
@@ -144,7 +144,7 @@ def print_summary(study: Study) -> None:
     console.print(_heading(study))
     print_concerns(console, concerns_of(study))
     if "correlations" in study.tables:
-        console.print(f"\n{ANALYSES['correlations'].title}", style="bold")
+        console.print(f"\n{study.analyses['correlations'].title}", style="bold")
         _print_matrix(console, study.tables["correlations"])
     answer = findings(study)
     for finding in answer:
@@ -238,7 +238,7 @@ def _print_matrix(console: Console, table: pd.DataFrame) -> None:
     """The lower triangle of the correlations."""
     matrix = as_matrix(table)
     rows: list[list[Any]] = [
-        [f"{place} {short_name(str(name))}", *map(number, matrix.iloc[place - 1, : place - 1])]
+        [f"{place} {name}", *map(number, matrix.iloc[place - 1, : place - 1])]
         for place, name in enumerate(matrix.columns, 1)
     ]
     rows = [[*row, *[None] * (len(rows) - len(row))] for row in rows]
@@ -267,7 +267,7 @@ def basis(table: pd.DataFrame) -> list[str]:
 
 def _latex(study: Study, name: str, grid: Grid) -> str:
     """A table with a caption, for the package booktabs."""
-    analysis, table = ANALYSES[name], study.tables[name]
+    analysis, table = study.analyses[name], study.tables[name]
     part = study.options.where.translate(LATEX_TEXT)
     sentences = [analysis.title, *basis(table), *([f"Only runs where {part}"] if part else [])]
     sentences += [WHY_NO_INTERVAL.capitalize()] if grid.lacks_intervals else []

@@ -53,11 +53,12 @@ def analyze(
       anynet-study analyze errors.csv --table match --source ImageNet \\
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
-    from anynet_study.analyses import ANALYSES, TABLES, chosen_names
+    from anynet_study.analyses import chosen_names, known_analyses
     from anynet_study.cli import analysis_output as out
     from anynet_study.files import write_text
 
-    names = chosen_names("--table", table, [ANALYSES[name] for name in TABLES])
+    known = [it for it in known_analyses(options.analysis or ()).values() if it.table]
+    names = chosen_names("--table", table, known)
     layout = out.choose_layout("json" if as_json else layout, output, len(names))
     current([source], as_is)
     study = options.load(source)

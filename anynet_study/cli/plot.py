@@ -44,7 +44,7 @@ def plot(
       anynet-study plot errors.csv --format pdf -o figures --source ImageNet \\
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
-    from anynet_study.analyses import ANALYSES, chosen_names
+    from anynet_study.analyses import chosen_names
     from anynet_study.plots.saving import check_formats
     from anynet_study.report import draw_figures
 
@@ -52,7 +52,7 @@ def plot(
     check_formats(suffixes)
     current([source], as_is)
     study = options.load(source)
-    figures = [known for analysis in ANALYSES.values() for known in analysis.figures]
+    figures = [known for analysis in study.analyses.values() for known in analysis.figures]
     names = chosen_names("--figure", figure, figures)
     drawn = draw_figures(study, output, names, suffixes, dpi)
     for made in drawn:

@@ -39,10 +39,14 @@ def report(
       anynet-study report quickstart --figures heatmap,depth
       anynet-study report cifar --beside imagenet
     """
-    from anynet_study.analyses import ANALYSES, chosen_names
+    from anynet_study.analyses import chosen_names, known_analyses
     from anynet_study.report import write_report
 
-    known = [figure for analysis in ANALYSES.values() for figure in analysis.figures]
+    known = [
+        figure
+        for analysis in known_analyses(options.analysis or ()).values()
+        for figure in analysis.figures
+    ]
     names = chosen_names("--figures", figures, known) if figures else []
     if options.where and output is None:
         raise UserError("--where: say with -o where the report of a part of the study goes")

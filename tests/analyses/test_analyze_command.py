@@ -13,13 +13,12 @@ from synthetic_study import ROLES, noisy, population, staged_population, true_er
 from typer.testing import CliRunner
 
 from anynet_study import apr
-from anynet_study.analyses import FIGURES, load
+from anynet_study.analyses import FIGURES, findings, load
 from anynet_study.analyses import TABLES as TABLES_OF_ALL
 from anynet_study.apr import configurations
 from anynet_study.cli.analysis_output import basis, print_summary
 from anynet_study.cli.analyze import analyze
 from anynet_study.cli.app import app as cli
-from anynet_study.cli.tables import short_name
 from anynet_study.errors import UserError
 from anynet_study.report.grid import with_interval
 from anynet_study.store import ResultStore
@@ -316,8 +315,6 @@ def test_numbers_are_written_for_people() -> None:
     assert with_interval(0.814, 0.62, 0.91) == "0.81 [0.62, 0.91]"
     assert with_interval(0.814, float("nan"), float("nan")) == "0.81 (no interval)"
     assert with_interval(float("nan"), 0.62, 0.91) == "–"
-    assert short_name("imagenetv2-matched-frequency") == "imagenetv…requency"
-    assert len(short_name("x" * 99)) == 18
 
 
 def test_the_heading_says_how_many_resamples_were_taken(

@@ -81,7 +81,7 @@ def test_noise_that_hides_the_architectures() -> None:
     (found,) = concerns(Evidence(noisy, datasets(90.0)))
     assert (found.kind, found.serious) == ("noise", True)
     assert "it is not shown that architectures differ at all on a (ICC" in found.said
-    some = runs({"a": list(np.linspace(18, 22, 60))}, replicates=2, noise=1.8)
+    some = runs({"a": list(np.linspace(18, 22, 60))}, replicates=2, noise=2.5)
     (found,) = concerns(Evidence(some, datasets(90.0)))
     assert (found.kind, found.serious) == ("noise", False)
     assert "most of the differences between single runs on a (ICC 0.3" in found.said
@@ -107,8 +107,8 @@ def test_a_small_population(count: int, told: bool | None) -> None:
 
 
 def test_the_worst_comes_first() -> None:
-    table = runs({"a": [90.0] * 20}, replicates=2, noise=0.1)
-    evidence = Evidence(table, datasets(90.0), {"a": 41}, backends="two backends are mixed")
+    table = runs({"a": [90.0] * 40}, replicates=2, noise=0.1)
+    evidence = Evidence(table, datasets(90.0), {"a": 81}, backends="two backends are mixed")
     assert kinds(evidence) == [
         *(("guessing", True), ("noise", True)),
         *(("missing", False), ("backends", False), ("few", False)),

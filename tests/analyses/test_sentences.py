@@ -303,8 +303,9 @@ def test_the_hardest_class(high: float, count: int) -> None:
     rows = [("d", "eel", 30.0, 20.0, high), ("d", "cat", 90.0, 50.0, 95.0), ("e", "?", NAN, 0, 0)]
     rows += [("c", "ant", 60.0, 60.0, 60.0), ("c", "bee", 60.0, 60.0, 60.0)]
     assert hardest(frame(*rows, columns="dataset class mean low high")) == count * [
-        "Classes differ most on d: the mean accuracy of the architectures is 30.00 [20.00, "
-        "49.90]% on the hardest class (eel) and 90.00 [50.00, 95.00]% on the easiest (cat)."
+        "Classes differ most on d: an architecture classifies on average 30% [20, 50] of the "
+        "images of the hardest class (eel) correctly, and 90% [50, 95] of those of the easiest "
+        "(cat)."
     ]
 
 
