@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Random parts of a study, of each size, whose intervals are measured.
 SUBSAMPLES = 20
+#: Most targets of which they are: each takes as long as all correlations.
+MOST_TARGETS = 16
 #: Most resamples of the intervals of those parts, and of each of more than so many pairs.
 MOST_RESAMPLES = 1_000
 MANY_PAIRS = 1_000
@@ -165,12 +167,16 @@ SIZES = Analysis[Study](
 
 def widths(study: Study) -> pd.DataFrame:
     """How wide the intervals of smaller studies are, against Fisher's approximation."""
-    source = study.roles.source
+    source, targets = study.roles.source, list(study.roles.targets)
     parts: Parts = {
         (source, target): partial(widths_of, study, source, target)
-        for target in study.roles.targets
+        for target in targets[:MOST_TARGETS]
     }
-    return stacked(["source", "target"], parts, study.progress)
+    table = stacked(["source", "target"], parts, study.progress)
+    if len(targets) > MOST_TARGETS:
+        said = f"Of the first {MOST_TARGETS} of {len(targets)} targets."
+        table.attrs["remarks"] = [*table.attrs.get("remarks", []), said]
+    return table
 
 
 def widths_of(study: Study, source: str, target: str) -> pd.DataFrame:
