@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from anynet_study.data import DatasetView, KeptDatasets
 from anynet_study.dispatch import (
+    Allowed,
     JournalReader,
+    LaunchOptions,
     OpenStudy,
     Recorded,
     check_may_begin,
@@ -77,11 +79,17 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def run(sweep: Sweep | Path | str, resamples: int = 10_000, retry_failed: bool = False) -> "Study":
+def run(
+    sweep: Sweep | Path | str,
+    resamples: int = 10_000,
+    retry_failed: bool = False,
+    changed: bool = False,
+) -> "Study":
     """Do a whole study on this machine, as `anynet-study run` does, and load it.
 
     `sweep` is one that was made in Python, or its file. The study is in `studies/NAME` of the
     current folder; what is finished there is not trained again. `resamples`: of the bootstrap.
+    `changed`: go on with a sweep that was changed so that recorded runs of the study stay unused.
     Raises UserError for what cannot be run; failed runs are rows of `study.store`.
 
     >>> import anynet_study
@@ -97,12 +105,14 @@ def run(sweep: Sweep | Path | str, resamples: int = 10_000, retry_failed: bool =
     from anynet_study.analyses import load
 
     opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
-    done = run_study(opened, resamples, retry_failed, (False, False), print)
+    done = run_study(opened, resamples, retry_failed, Allowed(changed=changed), print)
     return done or load(opened.folder.folder, resamples=resamples)
 
 
 def launch(
-    sweep: Sweep | Path | str, executor: "submitit.Executor | None" = None
+    sweep: Sweep | Path | str,
+    executor: "submitit.Executor | None" = None,
+    changed: bool = False,
 ) -> list["submitit.Job[None]"]:
     """Submit what is missing of a study as `anynet-study launch` does, and return at once.
 
@@ -112,7 +122,7 @@ def launch(
     by a copy, with the study's mark as comment. Returns the jobs that were submitted now; what is
     in a job already is not submitted again. To know when a study is done, ask `anynet-study status`
     and not each job for its result: results are in the study's journals. Jobs of a `DebugExecutor`
-    train in this process, when their `result()` is asked for.
+    train in this process, when their `result()` is asked for. `changed`: as for `run`.
 
     Raises UserError for what cannot be submitted, and WorkFailedError where Slurm does not answer
     or refuses.
@@ -123,21 +133,21 @@ def launch(
     >>> jobs = anynet_study.launch("sweeps/paper.yaml", executor)  # doctest: +SKIP
     """
     opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
-    return list(launch_missing(opened, executor=executor)[1])
+    options = LaunchOptions(allowed=Allowed(changed=changed))
+    return list(launch_missing(opened, options, executor)[1])
 
 
 def run_study(
     study: OpenStudy,
     resamples: int,
     retry_failed: bool,
-    allowed: tuple[bool, bool],
+    allowed: Allowed,
     tell: Callable[[str], None],
 ) -> "Study | None":
     """Train here what is missing of a study, collect it and write its report; None if all is done.
 
-    `resamples`: of the report's bootstrap. `allowed`: `retrain` and `others_ended` of
-    `dispatch.check_may_begin`. `tell` gets lines for people. Raises UserError where another process
-    is at the study, as `check_may_begin`, and as `dispatch.local.train_all`.
+    `resamples`: of the report's bootstrap. `tell` gets lines for people. Raises UserError where
+    another process is at the study, as `check_may_begin`, and as `dispatch.local.train_all`.
     """
     folder = study.folder
     if not retry_failed:
@@ -146,7 +156,7 @@ def run_study(
             return None
         if _report_is_current(folder, fingerprint(study, resamples)):
             return None
-    check_may_begin(study, *allowed)
+    check_may_begin(study, allowed)
     with folder.locked():
         study = _trained_and_collected(study, retry_failed, tell)
         tell("writing the report")
@@ -157,7 +167,7 @@ def run_study(
 
 def train_and_collect(study: OpenStudy, tell: Callable[[str], None]) -> None:
     """Train here what is missing of a study and collect it, without a report; as `run_study`."""
-    check_may_begin(study, False, False)
+    check_may_begin(study, Allowed())
     with study.folder.locked():
         _trained_and_collected(study, False, tell)
 

@@ -82,6 +82,11 @@ class StudyFolder:
         """SHA-256, by path, of the files of weights that runs start from, at the last launch."""
         return self.folder / "weights.json"
 
+    @property
+    def measured_file(self) -> Path:
+        """How fast finished runs were before the sweep was changed (`CostModel.to_json`)."""
+        return self.folder / "measured.json"
+
     def digests(self) -> dict[str, str]:
         """Those of `digests_file`, if there is one. UserError where it is not as it was written."""
         if not self.digests_file.is_file():

@@ -1,5 +1,6 @@
 """How much of the errors is training noise (paper 1, section 6.1.3; paper 4, Figures 1a and 8a)?"""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -14,6 +15,8 @@ from anynet_study.study import NO_REPLICATES, Study
 MOST_RESAMPLES = 2_000
 #: Lines of architectures that a reader can follow at all.
 MOST_LINES = 200
+#: Two parts of a table of proxies.
+MEASURED, FREED = "as measured", "proxies freed of noise"
 
 
 def noise(study: Study) -> pd.DataFrame:
@@ -33,6 +36,21 @@ def noise_options(study: Study) -> dict[str, Any]:
 def known_noise(study: Study) -> pd.DataFrame | None:
     """The table of noise, where the study has replicates at all."""
     return None if study.known("replicates") is None else study.get("noise")
+
+
+def replicates_of(study: Study, names: Sequence[str]) -> pd.DataFrame | None:
+    """The replicates, where they tell the noise of all these datasets (an ICC above 0)."""
+    noise = known_noise(study)
+    known = set() if noise is None else set(noise.loc[noise["icc"] > 0, "dataset"])
+    return study.replicates if set(names) <= known and study.options.method != "kendall" else None
+
+
+def measured_and_freed(parts: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """One table of the same rows as measured and, where it is known, freed of noise."""
+    table = pd.concat([part.assign(errors=name) for name, part in parts.items()], ignore_index=True)
+    table.insert(0, "errors", table.pop("errors"))
+    table.attrs = parts[MEASURED].attrs
+    return table
 
 
 def noise_bounds(ceiling: pd.DataFrame) -> list[str]:

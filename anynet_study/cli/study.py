@@ -8,6 +8,7 @@ import typer
 
 from anynet_study.analyses.arguments import Resamples
 from anynet_study.cli.options import (
+    Changed,
     DryRun,
     OthersEnded,
     Overrides,
@@ -32,6 +33,7 @@ def run(
     retry_failed: RetryFailed = False,
     retrain: Retrain = False,
     others_ended: OthersEnded = False,
+    changed: Changed = False,
     resamples: Resamples = 10_000,
     as_json: DryRunAsJson = False,
 ) -> None:
@@ -50,11 +52,11 @@ def run(
 
         print_dry_run(sweep_file, overrides or [], as_json)
         return
-    from anynet_study.dispatch import Recorded, open_sweep
+    from anynet_study.dispatch import Allowed, Recorded, open_sweep
     from anynet_study.stages import run_study
 
     study = open_sweep(sweep_file, overrides or [])
-    allowed = retrain, others_ended
+    allowed = Allowed(retrain, others_ended, changed)
     done = run_study(study, resamples, retry_failed, allowed, lambda it: typer.echo(it, err=True))
     if done is not None:
         from anynet_study.cli.analysis_output import print_summary

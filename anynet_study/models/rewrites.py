@@ -11,7 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from anynet_study.models.anynet import AnyNet, Basic, Bottleneck, SqueezeExcitation, Vanilla
+from anynet_study.models.anynet import (
+    AnyNet,
+    Basic,
+    Bottleneck,
+    GeneralisedMean,
+    SqueezeExcitation,
+    Vanilla,
+)
 from anynet_study.models.backend import Backend
 from anynet_study.models.convolutions import as_maps, as_rows
 from anynet_study.models.row_layers import Gradients, RowExcitation, RowLayer, Tape
@@ -42,7 +49,10 @@ def accelerate(network: AnyNet, resolution: int, backend: Backend) -> None:
         for place, block in enumerate(stage):
             stage[place] = rewritten = _on_rows(block, side)
             side = rewritten.side
-    network.pool = RowAverage(side)
+    if isinstance(network.pool, GeneralisedMean):
+        network.pool = RowGeneralisedMean(network.pool, side)
+    else:
+        network.pool = RowAverage(side)
 
 
 def _on_rows(block: nn.Module, side: int) -> "RowBottleneck | RowBasic":
@@ -235,6 +245,17 @@ class RowAverage(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         return rows if self.pixels == 1 else rows.view(-1, self.pixels, rows.shape[1]).mean(dim=1)
+
+
+class RowGeneralisedMean(GeneralisedMean):
+    """Rows to the p-mean of each map, (n, channels)."""
+
+    def __init__(self, pool: GeneralisedMean, side: int) -> None:
+        super().__init__()
+        self.power, self.side = pool.power, side
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return super().forward(as_maps(rows, self.side))
 
 
 class MiddleTap(nn.Conv2d):

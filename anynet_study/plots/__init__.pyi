@@ -15,6 +15,7 @@ from .edf import random_search_plot as random_search_plot
 from .estimates import driver_estimates as driver_estimates
 from .estimates import pair_estimates as pair_estimates
 from .estimates import upper_limit as upper_limit
+from .fits import covariate_grid as covariate_grid
 from .fits import effective_robustness_grid as effective_robustness_grid
 from .fits import fit_data as fit_data
 from .fits import fit_grid as fit_grid

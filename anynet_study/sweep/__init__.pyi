@@ -14,6 +14,7 @@ from .sweep import Sweep as Sweep
 from .sweep import Trial as Trial
 from .text import apply_override as apply_override
 from .text import describe as describe
+from .text import differences as differences
 from .text import dump_yaml as dump_yaml
 from .text import load_yaml as load_yaml
 from .text import parse_yaml as parse_yaml

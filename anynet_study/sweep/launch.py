@@ -52,7 +52,8 @@ class Launch(Strict):
     #: up to rounding.
     engine: Engine = "fast"
     #: How the fast engine computes networks: with torch's own layers (`plain`), or with exact
-    #: rewrites of them, which are faster (`rewritten`, the default).
+    #: rewrites of them, which are faster (`rewritten`, the default). A third one of earlier
+    #: versions, `compiled`, is read as `rewritten`: reports note a study that has runs of both.
     backend: BackendKind | None = None
     #: How many runs a GPU trains at the same time. By default as many as fit its memory, but at
     #: most 8. The limit is 32: each run needs a stream of its own, and torch has 32.
@@ -67,6 +68,11 @@ class Launch(Strict):
     #: timeout_min, mem_gb, setup, python (the command that starts Python, as in a container), ...
     #: All jobs may run at once, unless array_parallelism limits how many jobs of one launch do.
     slurm: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("backend", mode="before")
+    @classmethod
+    def _that_there_is(cls, backend: Any) -> Any:
+        return "rewritten" if backend == "compiled" else backend
 
     @field_validator("slurm")
     @classmethod

@@ -61,6 +61,7 @@ COST: Mapping[TransformName, float] = MappingProxyType(
         "sharpness_change": 0.2,
         "solarise": 0.15,
         "vertical_flip": 0.005,
+        "jpeg": 0.75,
     }
 )
 #: The same of mixing the images of a batch.
