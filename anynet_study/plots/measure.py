@@ -57,7 +57,7 @@ class Look:
         if self.font_size is not None:
             for text in figure.findobj(Text):
                 assert isinstance(text, Text)
-                text.set_fontsize(text.get_fontsize() * self.font_size / FONT_SIZE)
+                text.set_fontsize(float(text.get_fontsize()) * self.font_size / FONT_SIZE)
             for axes in figure.axes:
                 for axis in (axes.xaxis, axes.yaxis):
                     size = axis.get_ticklabels()[:1]
@@ -77,7 +77,7 @@ class Look:
             lengths = range(len(old), SHORTEST - 1, -1)
             forms = dict.fromkeys([old, *(wording.shorten(old, length) for length in lengths)])
             written = "|".join(map(re.escape, forms))
-            text = re.sub(rf"(?<![\w-])(?:{written})(?![\w-])", lambda _, new=new: new, text)
+            text = new.join(re.split(rf"(?<![\w-])(?:{written})(?![\w-])", text))
         return text
 
 

@@ -107,7 +107,8 @@ def scatter_matrix(
         f"above: {wording.coefficient(table)} [{wording.level(table)} interval]; below: errors (%)"
     )
     for legend in figure.legends:
-        legend.set_title(said, {"size": 7})
+        legend.set_title(said)
+        legend.get_title().set_fontsize(7)
     return figure
 
 
