@@ -324,7 +324,7 @@ def _unlike_rows(key: str, first: pa.Table, second: pa.Table) -> Iterator[Differ
         connection.register("one", first)
         connection.register("other", second)
         left, right = (
-            {row[key]: row for row in fetch(connection, statement).to_pylist()}
+            {row[key]: row for row in fetch(connection, statement, most=None).to_pylist()}
             for statement in ("from one except from other", "from other except from one")
         )
     for mine, yours, which in ((left, right, "first"), (right, left, "second")):
