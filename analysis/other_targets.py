@@ -11,7 +11,7 @@ from typing import Any
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import FOLDER, save, script, show, source_or_first
-from anynet_study.apr.transfer import Average
+from anynet_study.apr.other_targets import Average
 from anynet_study.study import Study
 
 

@@ -40,6 +40,45 @@ def complaint(tmp_path: Path, text: str, *overrides: str) -> str:
     return message
 
 
+PRETRAINED = """
+  strong: {epochs: 2, datasets: [digits], augment: [augmix]}
+  tuned: {epochs: 1, datasets: [gratings], pretrained: digits, pretrained_by: [basic, strong]}
+  probe: {epochs: 1, datasets: [gratings], pretrained: digits, trained: head}
+"""
+
+
+def test_a_recipe_for_each_way_of_pretraining(tmp_path: Path) -> None:
+    """Pretraining x fine-tuning: each starts from the runs of the recipe that it names."""
+    sweep = load(tmp_path, SMALL + PRETRAINED)
+    assert list(sweep.recipes) == ["basic", "strong", "tuned-basic", "tuned-strong", "probe"]
+    starts = {name: sweep.start_of(name, "gratings") for name in [*sweep.recipes][2:]}
+    assert starts == {
+        "tuned-basic": ("digits", "basic"),
+        "tuned-strong": ("digits", "strong"),
+        "probe": ("digits", "basic"),
+    }
+    assert load(tmp_path, sweep.to_yaml()) == sweep
+    more = "recipes.tuned.lr=0.01"
+    assert load(tmp_path, SMALL + PRETRAINED, more).recipes["tuned-strong"].lr == 0.01
+
+
+@pytest.mark.parametrize(
+    ("override", "reason"),
+    [
+        ("recipes.tuned.pretrained_by=[basic, other]", "other does not train digits from scratch"),
+        ("recipes.tuned.pretrained_by=probe", "probe does not train digits from scratch"),
+        ("recipes.basic.pretrained_by=strong", "pretrained_by: only with pretrained"),
+        (
+            "recipes.tuned-basic={epochs: 1}",
+            "recipes.tuned.pretrained_by: there is a recipe tuned-basic",
+        ),
+        ("recipes.tuned.pretrained_by=[]", "recipes.tuned.pretrained_by"),
+    ],
+)
+def test_ways_of_pretraining_that_are_none(tmp_path: Path, override: str, reason: str) -> None:
+    assert reason in complaint(tmp_path, SMALL + PRETRAINED, override)
+
+
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
 def test_shipped_sweeps_are_legal_and_sample(path: Path, tmp_path: Path) -> None:
     sweep = Sweep.load(path)
@@ -330,3 +369,25 @@ def test_files_are_meant_from_the_sweep_and_overrides_from_here(
         sample(load(tmp_path, CHOSEN, "population.file=here.csv", "population.count=9").population)
     with pytest.raises(UserError, match=r"nets.chosen.csv: there is no such population file"):
         sample(load(tmp_path, CHOSEN).population)
+
+
+def test_two_sweeps_are_compared_key_by_key(tmp_path: Path) -> None:
+    before = load(tmp_path, SMALL)
+    assert load(tmp_path, before.to_yaml()).changes_since(before) == {}
+    of_no_run = ["name=other", "question=why", "launch.workers=3"]
+    assert load(tmp_path, SMALL, *of_no_run).changes_since(before) == {}
+    now = load(
+        tmp_path,
+        SMALL.replace("  gratings:\n", ""),
+        "recipes.basic={lr: 0.04, weight_decay: 1e-4}",
+        "datasets.blobs={}",
+        "population.flops=null",
+    )
+    changes = now.changes_since(before)
+    assert changes["recipes.basic.lr"] == ("0.1", "0.04")
+    assert changes["recipes.basic.overrides.gratings"] == ("{epochs: 3}", "")
+    assert changes["population.flops"][1] == ""
+    added, removed = changes["datasets.blobs"], changes["datasets.gratings"]
+    assert (added[0], removed[1]) == ("", "")
+    assert "base: blobs" in added[1]
+    assert not any(key.startswith(("datasets.digits", "source")) for key in changes)

@@ -1,11 +1,11 @@
 """How much of the errors is training noise (paper 1, section 6.1.3; paper 4, Figures 1a and 8a)?"""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import some
 from anynet_study.analysis import Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
@@ -15,6 +15,8 @@ from anynet_study.study import NO_REPLICATES, Study
 MOST_RESAMPLES = 2_000
 #: Lines of architectures that a reader can follow at all.
 MOST_LINES = 200
+#: Two parts of a table of proxies.
+MEASURED, FREED = "as measured", "proxies freed of noise"
 
 
 def noise(study: Study) -> pd.DataFrame:
@@ -36,27 +38,32 @@ def known_noise(study: Study) -> pd.DataFrame | None:
     return None if study.known("replicates") is None else study.get("noise")
 
 
+def replicates_of(study: Study, names: Sequence[str]) -> pd.DataFrame | None:
+    """The replicates, where they tell the noise of all these datasets (an ICC above 0)."""
+    noise = known_noise(study)
+    known = set() if noise is None else set(noise.loc[noise["icc"] > 0, "dataset"])
+    return study.replicates if set(names) <= known and study.options.method != "kendall" else None
+
+
+def measured_and_freed(parts: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """One table of the same rows as measured and, where it is known, freed of noise."""
+    table = pd.concat([part.assign(errors=name) for name, part in parts.items()], ignore_index=True)
+    table.insert(0, "errors", table.pop("errors"))
+    table.attrs = parts[MEASURED].attrs
+    return table
+
+
 def noise_bounds(ceiling: pd.DataFrame) -> list[str]:
-    """Where training noise alone keeps correlations low."""
-    known = ceiling[ceiling["icc"].notna()]
-    unclear = list(known.loc[known["icc_low"] <= 0, "dataset"])
-    clear = known[known["icc_low"] > 0].sort_values("ceiling", kind="stable")
-    sentences = []
-    if unclear:
-        sentences.append(
-            f"On {some(unclear, len(ceiling))}, the replicates do not show that architectures "
-            "differ by more than training noise (the interval of the ICC includes 0): a low "
-            "correlation there may be noise, and more replicates would tell."
-        )
-    if len(clear):
-        lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
-        others = "of the other datasets, " if unclear and len(clear) > 1 else ""
-        sentences.append(
-            f"Training noise limits what any proxy can reach: {others}{most} {lowest['dataset']}, "
-            "where a single run cannot be expected to correlate above "
-            f"{wording.number(lowest['ceiling'])} even with a perfect proxy."
-        )
-    return sentences
+    """Where training noise alone keeps correlations low; where it hides all, `health` says so."""
+    clear = ceiling[ceiling["icc_low"] > 0].sort_values("ceiling", kind="stable")
+    if clear.empty:
+        return []
+    lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
+    return [
+        f"Training noise limits what any proxy can reach: {most} {lowest['dataset']}, where a "
+        "single run cannot be expected to correlate above "
+        f"{wording.number(lowest['ceiling'])} even with a perfect proxy."
+    ]
 
 
 NOISE = Analysis[Study](

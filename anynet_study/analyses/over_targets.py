@@ -3,13 +3,11 @@
 import pandas as pd
 
 from anynet_study import apr
-from anynet_study.analyses.noise import known_noise
+from anynet_study.analyses.noise import FREED, MEASURED, measured_and_freed, replicates_of
 from anynet_study.analysis import Analysis
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
 from anynet_study.study import Study
-
-MEASURED, FREED = "as measured", "proxies freed of noise"
 
 
 def over_targets(study: Study) -> pd.DataFrame:
@@ -21,16 +19,12 @@ def over_targets(study: Study) -> pd.DataFrame:
     proxies = [roles.source, *(name for name in roles.family if name != roles.source)]
     how = (proxies, [*roles.targets])
     parts = {MEASURED: apr.compare_proxies(study.errors, *how, **study.weighted)}
-    noise = known_noise(study)
-    known = set() if noise is None else set(noise.loc[noise["icc"] > 0, "dataset"])
-    if set(proxies) <= known and study.options.method != "kendall":
+    replicates = replicates_of(study, proxies)
+    if replicates is not None:
         parts[FREED] = apr.compare_proxies(
-            study.errors, *how, replicates=study.replicates, **study.weighted
+            study.errors, *how, replicates=replicates, **study.weighted
         )
-    table = pd.concat([part.assign(errors=name) for name, part in parts.items()], ignore_index=True)
-    table.insert(0, "errors", table.pop("errors"))
-    table.attrs = parts[MEASURED].attrs
-    return table
+    return measured_and_freed(parts)
 
 
 def arrange(table: pd.DataFrame) -> pd.DataFrame:

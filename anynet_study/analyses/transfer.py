@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from anynet_study import apr, plots
+from anynet_study.analyses.noise import FREED, MEASURED, measured_and_freed, replicates_of
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.study import Study
@@ -71,7 +72,14 @@ TRANSFER = Analysis[Study](
 
 def beyond(study: Study) -> pd.DataFrame:
     """Do the other targets say more of a target than the source does?"""
-    return apr.explained_beyond(*scores(study), images=study.image_counts)
+    runs = runs_of(study, [study.roles.source])
+    return apr.explained_beyond(*scores(study), images=study.image_counts, replicates=runs)
+
+
+def runs_of(study: Study, names: list[str]) -> pd.DataFrame | None:
+    """The accuracies of single runs, where they tell the noise of these datasets."""
+    runs = replicates_of(study, names)
+    return None if runs is None else runs.assign(score=100 - runs["error"]).drop(columns="error")
 
 
 BEYOND = Analysis[Study](
@@ -80,41 +88,51 @@ BEYOND = Analysis[Study](
     table=beyond,
     needs=("roles",),
     headings={"r2_source": "R² of source", "r2_average": "of others", "r2_both": "of both"}
-    | {"f_average": "F of others", "p_average": "", "f_source": "F of source", "p_source": ""}
-    | {"p_average_holm": "p of others (Holm)", "p_source_holm": "p of source (Holm)"},
+    | {"f_average": "F of others", "p_average": "p of others", "f_source": "F of source"}
+    | {"p_source": "p of source", "p_average_holm": "Holm", "p_source_holm": "Holm"},
     section="transfer",
     shown="folded",
     caption="What the other targets explain beyond the source",
-    note="R² of regressions on the source, on the average of the other targets, and on both; "
-    "F-tests of each beyond the other, corrected for all of the table. Noise in the source makes "
-    "the others, an average of several, explain more: a small p of others may be due to it.",
+    note="R² and F of regressions on the source, on the average of the other targets, and on both, "
+    "as measured: noise in the source alone makes F of others large. p allows for the noise of "
+    "what is held fixed, and is known where replicates tell it (errors in variables); Holm: "
+    "corrected for all tests of the table.",
 )
 
 
 def others(study: Study) -> pd.DataFrame:
-    """Is the average of the other targets a better proxy than the source?"""
-    how = study.options.correlating
-    return apr.other_targets(*scores(study), images=study.image_counts, **how)
+    """Are the other targets better proxies than the source?"""
+    roles, how = study.roles, study.options.correlating | {"images": study.image_counts}
+    parts = {MEASURED: apr.other_targets(*scores(study), **how)}
+    runs = runs_of(study, [roles.source, *roles.targets])
+    if runs is not None:
+        parts[FREED] = apr.other_targets(*scores(study), **how, replicates=runs)
+    return measured_and_freed(parts)
 
 
 OTHERS = Analysis[Study](
     name="others",
-    title="The average of the other targets as a proxy, against the source",
+    title="The other targets as proxies, against the source",
     table=others,
     needs=("roles",),
-    headings={"rho_source": "source", "rho_average": "average of others"},
+    headings={"rho_source": "source", "rho_others": "one other", "rho_average": "average of others"}
+    | {"difference": "one other - source"},
     figures=(
         StudyFigure(
             name="others",
             title="The source, and the other targets",
-            caption="{correlation} of each target with the source, and with the average of the "
-            "other targets, with {level} bootstrap intervals.",
-            draw=lambda study, table: plots.other_targets_chart(table, study.roles.source),
+            caption="{correlation} of each target with the source, with one other target (the mean "
+            "over the others), and with the average of the others; {level} bootstrap intervals.",
+            draw=lambda study, table: plots.other_targets_chart(
+                table[table["errors"] == MEASURED], study.roles.source
+            ),
         ),
     ),
     section="transfer",
     heading="Is the source any better than other targets?",
     shown="open",
+    note="One other: the mean of the correlations with each other target alone, as the source is "
+    "one dataset. In the average of the others their noise is averaged away.",
 )
 
 

@@ -36,6 +36,7 @@ from anynet_study.apr.interval_formulas import (
 )
 from anynet_study.apr.noise import corrected_correlations, noise_ceiling, reliabilities
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
+from anynet_study.apr.other_targets import Average, explained_beyond, other_targets
 from anynet_study.apr.over_targets import compare_proxies, random_average
 from anynet_study.apr.population import (
     PARAMETERS,
@@ -47,6 +48,7 @@ from anynet_study.apr.population import (
 from anynet_study.apr.predictions import (
     UNKNOWN,
     correctness,
+    ensembles,
     label_set_accuracy,
     mcnemar,
     nested_label_sets,
@@ -55,17 +57,24 @@ from anynet_study.apr.predictions import (
     restrict,
 )
 from anynet_study.apr.proxies import best_proxies, class_or_size, match_family, proxy_costs
-from anynet_study.apr.rank_preservation import rank_preservation, replicate_intervals, tied_ranks
+from anynet_study.apr.rank_preservation import (
+    rank_preservation,
+    replicate_intervals,
+    sampling_intervals,
+    tied_ranks,
+)
 from anynet_study.apr.regret import selection_regret
-from anynet_study.apr.robustness import average_robustness, effective_robustness
+from anynet_study.apr.robustness import (
+    average_robustness,
+    effective_robustness,
+    robustness_lines,
+)
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.simultaneous import can_be_largest, simultaneous
 from anynet_study.apr.transfer import (
-    Average,
-    explained_beyond,
+    covariate_fits,
     improvement_fits,
     normalised,
-    other_targets,
     relative_improvement,
     transfer_fits,
 )
@@ -114,6 +123,7 @@ __all__ = [
     "corrected_correlations",
     "correctness",
     "correlations",
+    "covariate_fits",
     "cumulative",
     "draw",
     "drivers",
@@ -122,6 +132,7 @@ __all__ = [
     "edf_summary",
     "effective_robustness",
     "effective_size",
+    "ensembles",
     "exclusions",
     "explained_beyond",
     "fisher_interval",
@@ -156,7 +167,9 @@ __all__ = [
     "resample",
     "resample_correlations",
     "restrict",
+    "robustness_lines",
     "sampling_gaps",
+    "sampling_intervals",
     "selection_regret",
     "shift_agreement",
     "shift_ranks",

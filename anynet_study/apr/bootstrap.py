@@ -167,6 +167,11 @@ class Resampled:
         return self.estimate, self.draws, self.jackknife
 
 
+def stacked(parts: Sequence[Resampled]) -> Resampled:
+    """Several statistics of the same resamples as one."""
+    return parts[0].combined(lambda *values: np.concatenate(values), *parts[1:])
+
+
 def _part_of(whole: Resampled, which: slice | Ints, level: float) -> tuple[Floats, Floats]:
     low, high = whole.interval(level)
     return low[which], high[which]

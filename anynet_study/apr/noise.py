@@ -119,6 +119,22 @@ def reliabilities(
     return found
 
 
+def first_runs(replicates: pd.DataFrame) -> pd.DataFrame:
+    """The first run of each architecture (rows) on each dataset (columns) that has one."""
+    runs = check_long(replicates, KEYS, "replicates").dropna()
+    runs = runs.sort_values("replicate", kind="stable")
+    return runs.groupby(["architecture", "dataset"])["error"].first().unstack()
+
+
+def freed(correlations: Resampled, reliability: Resampled) -> Resampled:
+    """Correlations (p,) over the root of the reliability, (p,) or (1,), of what is at one side."""
+    return correlations.combined(_freed, reliability)
+
+
+def _freed(correlation: Floats, reliability: Floats) -> Floats:
+    return correlation / np.sqrt(np.where(reliability > 0, reliability, np.nan))
+
+
 def _grouped(runs: pd.DataFrame) -> pd.DataFrame:
     """DataFrame[count, mean, var] of each architecture's errors on one dataset."""
     return runs.groupby("architecture")["error"].agg(["count", "mean", "var"])
@@ -200,7 +216,7 @@ def corrected_correlations(
         resampled = resample_correlations(values, slab.enough(), method, resamples, seed)
         for index, (x, y) in enumerate(names[start : start + at_once]):
             estimate = resampled[index : index + 1]
-            corrected = estimate.combined(_divided, noise[x], noise[y])
+            corrected = freed(freed(estimate, noise[x]), noise[y])
             fewer = min(replicated[x], replicated[y])
             wider = widened(level, fewer, max(fewer - 1, 1))
             ends = {**estimate.columns(level), **corrected.columns(wider, "corrected")}
@@ -209,8 +225,3 @@ def corrected_correlations(
             row |= {"n": slab.counts[index], "replicated": fewer}
             rows.append(row)
     return with_attrs(pd.DataFrame(rows, columns=CORRECTED), level, method)
-
-
-def _divided(correlation: Floats, x: Floats, y: Floats) -> Floats:
-    product = np.where((x > 0) & (y > 0), x * y, np.nan)
-    return correlation / np.sqrt(product)

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from anynet_study.apr.bootstrap import Resampled, complete_in, resample_correlations
+from anynet_study.apr.bootstrap import Resampled, complete_in, resample_correlations, stacked
 from anynet_study.apr.error_tables import check_columns, check_errors
-from anynet_study.apr.noise import reliabilities
-from anynet_study.apr.options import Floats, Method, check_level, with_attrs
+from anynet_study.apr.noise import first_runs, freed, reliabilities
+from anynet_study.apr.options import Method, check_level, with_attrs
 from anynet_study.apr.population import aligned_weights
 from anynet_study.apr.simultaneous import can_be_largest, counted
 from anynet_study.apr.verdicts import is_best
@@ -78,10 +78,8 @@ def compare_proxies(
     if replicates is not None:
         if method == "kendall":
             raise UserError("method: kendall is not corrected for noise; legal: spearman, pearson")
-        runs = replicates.dropna().sort_values("replicate", kind="stable")
-        first = runs.groupby(["architecture", "dataset"])["error"].first().unstack()
-        table = first.reindex(index=table.index, columns=table.columns)
-        noise = reliabilities(runs, table.index, method, resamples, seed)
+        table = first_runs(replicates).reindex(index=table.index, columns=table.columns)
+        noise = reliabilities(replicates, table.index, method, resamples, seed)
         unknown = [name for name in proxies if name not in noise]
         if unknown:
             raise UserError(f"replicates: nothing on {unknown[0]} was trained twice")
@@ -93,9 +91,7 @@ def compare_proxies(
     found = resample_correlations(table.to_numpy(), compared, method, resamples, seed, own)
     parts = [found[i * len(targets) : (i + 1) * len(targets)] for i in range(len(proxies))]
     if noise:
-        parts = [
-            part.combined(_freed, noise[proxy]) for proxy, part in zip(proxies, parts, strict=True)
-        ]
+        parts = [freed(part, noise[proxy]) for proxy, part in zip(proxies, parts, strict=True)]
     # A proxy, or a target, that ranks nothing spoils no other.
     known = np.isfinite([part.estimate for part in parts])
     used = np.flatnonzero(known[known.any(axis=1)].all(axis=0) & known.any(axis=0))
@@ -108,7 +104,7 @@ def compare_proxies(
     best = np.full(len(proxies), "undecided", dtype=object)
     ranked = np.flatnonzero(known.any(axis=1)) if kept else np.empty(0, int)
     if len(ranked):
-        averages = _stacked([parts[index].average() for index in ranked])
+        averages = stacked([parts[index].average() for index in ranked])
         best[ranked] = is_best(can_be_largest(averages, level))
     rows += [
         {"proxy": proxy, "minus": proxies[0], **_averages(part - parts[0], kept, level)}
@@ -124,15 +120,6 @@ def compare_proxies(
     result["note"] = few
     family = counted(len(proxies), "dataset") + " as proxies"
     return with_attrs(result, level, method, weighted=weights is not None, family=family)
-
-
-def _freed(correlation: Floats, reliability: Floats) -> Floats:
-    return correlation / np.sqrt(np.where(reliability > 0, reliability, np.nan))
-
-
-def _stacked(parts: Sequence[Resampled]) -> Resampled:
-    """Several statistics of the same resamples as one."""
-    return parts[0].combined(lambda *values: np.concatenate(values), *parts[1:])
 
 
 def _averages(statistics: Resampled, targets: Sequence[str], level: float) -> dict[str, object]:

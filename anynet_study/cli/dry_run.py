@@ -7,6 +7,7 @@ from pathlib import Path
 from anynet_study.cli.tables import print_table
 from anynet_study.design_space import Population
 from anynet_study.dispatch import (
+    Begun,
     CostModel,
     SettingCost,
     SlurmForecast,
@@ -46,8 +47,9 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
     if as_json:
         told = {"runs": runs, "seconds": seconds, "device": cost.name, "predicted_by": cost.basis}
         told |= {"runs_left": len(left), "seconds_left": seconds_left, "refusal": begun.refusal}
-        parts = [asdict(item) for item in items]
-        print(json.dumps({**told, "items": parts, "slurm": slurm and asdict(slurm)}, indent=2))
+        changes = begun.changes and asdict(begun.changes)
+        parts = {"items": [asdict(item) for item in items], "slurm": slurm and asdict(slurm)}
+        print(json.dumps({**told, "changes": changes, **parts}, indent=2))
         return
     _print_table(sweep, items, cost)
     print(f"{runs:,} runs, {duration(seconds)} of one {cost.name}")
@@ -63,12 +65,24 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
         workers = local_workers(sweep)
         print(f"about {duration(seconds_left / workers)} with {workers} workers on this machine")
     print(f"predicted by: {cost.basis}")
-    if begun.refusal:
-        print(f"this would be refused: {begun.refusal}")
+    print(*_begun_lines(begun), sep="", end="")
     if not all(item.size.known for item in items):
         print("* not added yet: image counts by the catalog (anynet-study data list)")
     if slurm:
         print(f"\nthe script of the first array:\n\n{slurm.sbatch}", end="")
+
+
+def _begun_lines(begun: Begun) -> list[str]:
+    """What the study's folder would say against the sweep."""
+    lines = []
+    if begun.refusal:
+        lines.append(f"this would be refused: {begun.refusal}\n")
+    if begun.changes:
+        lines.append(
+            f"changed since the last launch: {begun.changes}; a launch asks for --changed, or for "
+            "another name=...\n"
+        )
+    return lines
 
 
 def tuning_lines(sweep: Sweep) -> list[str]:

@@ -6,6 +6,7 @@ import typer
 
 from anynet_study.cli.options import (
     AsJson,
+    Changed,
     DryRun,
     OthersEnded,
     Overrides,
@@ -38,6 +39,7 @@ def launch(
     dry_run: DryRun = False,
     retrain: Retrain = False,
     others_ended: OthersEnded = False,
+    changed: Changed = False,
     as_json: AsJson = False,
 ) -> None:
     """Submit the runs that are missing, and return at once.
@@ -60,9 +62,9 @@ def launch(
 
         print_dry_run(sweep_file, changes, as_json)
         return
-    from anynet_study.dispatch import LaunchOptions, open_sweep
+    from anynet_study.dispatch import Allowed, LaunchOptions, open_sweep
 
-    options = LaunchOptions(retrain=retrain, others_ended=others_ended)
+    options = LaunchOptions(allowed=Allowed(retrain, others_ended, changed))
     _launch(open_sweep(sweep_file, changes), options, as_json)
 
 
@@ -88,7 +90,7 @@ def retry(
       anynet-study retry paper --only oom launch.slurm.mem_gb=64
       anynet-study retry paper --only node,timeout launch.slurm.exclude=node7
     """
-    from anynet_study.dispatch import EVERY_KIND, LaunchOptions, open_study
+    from anynet_study.dispatch import EVERY_KIND, Allowed, LaunchOptions, open_study
 
     kinds = {kind.strip() for kind in only.split(",")} if only else EVERY_KIND
     if unknown := sorted(kinds - EVERY_KIND):
@@ -98,8 +100,7 @@ def retry(
         kinds=kinds,
         limited=False,
         only_failed=bool(only),
-        retrain=retrain,
-        others_ended=others_ended,
+        allowed=Allowed(retrain, others_ended),
     )
     study = open_study(study_name, _changes(overrides, cluster), whole=True)
     _launch(study, options, as_json)

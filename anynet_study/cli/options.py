@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +27,9 @@ Overrides = Annotated[
 DryRun = Annotated[bool, opt("Only print what would be done, and its cost.", "--dry-run")]
 Retrain = Annotated[bool, opt("Allow training again for evaluations that were added.", "--retrain")]
 OthersEnded = Annotated[bool, opt("Say that workers elsewhere have ended.", "--others-ended")]
+Changed = Annotated[
+    bool, opt("Go on with a changed sweep that leaves recorded runs unused.", "--changed")
+]
 StudyName = Annotated[
     str,
     typer.Argument(
@@ -42,3 +46,14 @@ StoreName = Annotated[
         autocompletion=studies_and_files,
     ),
 ]
+AsIs = Annotated[
+    bool, opt("Read results as they were last collected, even if journals hold more.", "--as-is")
+]
+
+
+def current(sources: Iterable[str | Path], as_is: bool) -> None:
+    """Collect the studies among these whose journals hold more than their results."""
+    from anynet_study.stages import bring_up_to_date
+
+    for source in sources if not as_is else ():
+        bring_up_to_date(source, lambda line: typer.echo(line, err=True))

@@ -1,6 +1,7 @@
 from .cost.prices import CostModel as CostModel
 from .cost.prices import built_in_cost as built_in_cost
 from .doctor import examine as examine
+from .dry_run import Begun as Begun
 from .dry_run import SettingCost as SettingCost
 from .dry_run import SlurmForecast as SlurmForecast
 from .dry_run import begun_study as begun_study
@@ -12,6 +13,7 @@ from .failures import retries as retries
 from .jobs import cancel_jobs as cancel_jobs
 from .jobs import find_log as find_log
 from .jobs import list_jobs as list_jobs
+from .launch import Allowed as Allowed
 from .launch import LaunchOptions as LaunchOptions
 from .launch import LaunchReport as LaunchReport
 from .launch import check_may_begin as check_may_begin
@@ -21,6 +23,7 @@ from .ledger import live_jobs as live_jobs
 from .ledger import submitted_jobs as submitted_jobs
 from .local import local_workers as local_workers
 from .local import train_all as train_all
+from .opened import Changes as Changes
 from .opened import OpenStudy as OpenStudy
 from .opened import open_study as open_study
 from .opened import open_sweep as open_sweep

@@ -8,7 +8,7 @@ from math import ceil
 from anynet_study.data import load_dataset
 from anynet_study.design_space import Population
 from anynet_study.dispatch.brackets import Judge
-from anynet_study.dispatch.calibration import calibrate, expected_on
+from anynet_study.dispatch.calibration import expected_on
 from anynet_study.dispatch.cost.features import FurtherEvaluation
 from anynet_study.dispatch.cost.memory import device_memory, run_bytes, shared_bytes
 from anynet_study.dispatch.cost.prices import CostModel, asks_for_gpu
@@ -20,6 +20,7 @@ from anynet_study.dispatch.cost.sizes import (
     size_of_view,
 )
 from anynet_study.dispatch.failures import retries
+from anynet_study.dispatch.opened import Changes, OpenStudy
 from anynet_study.dispatch.pack import last_end, pack_jobs
 from anynet_study.dispatch.plan import Plan, Prices, make_plan, plan_of
 from anynet_study.dispatch.planned_run import PlannedRun
@@ -111,6 +112,8 @@ class Begun:
     done: Counter[Kind] = field(default_factory=Counter)
     #: Why the study's folder does not take this sweep; "" if it does.
     refusal: str = ""
+    #: What the sweep changes of the study, so that recorded runs would stay unused.
+    changes: Changes | None = None
 
 
 def begun_study(sweep: Sweep, population: Population) -> Begun:
@@ -132,7 +135,8 @@ def begun_study(sweep: Sweep, population: Population) -> Begun:
     plan = make_plan(sweep, population, views, judge=recorded.validation_error)
     todo = recorded.todo(plan, retries(recorded, sweep.launch.attempts)).by_id
     done = Counter(kind_of(run) for run in plan if run.run_id not in todo)
-    return Begun(calibrate(plan, reader.timings(), lambda: cost).cost, done)
+    opened = OpenStudy(study, sweep, population, views, plan)
+    return Begun(opened.calibrated(reader).cost, done, changes=opened.changes(recorded))
 
 
 def kind_of(run: PlannedRun) -> Kind:
@@ -221,15 +225,17 @@ def _setting(
     name: str,
     start: int | None,
 ) -> Setting:
-    size = sizes[label]
-    recipe = sweep.trained[name].for_dataset(label)
-    images = size.train_images, size.validation_images
-    resolved = resolve(recipe, label, size.classes, *images, size.side, size.multi_label)
-    work, asked = size.workload(resolved), tests.get(label, ())
-    before = None if start is None else found[start]
-    data = {"dataset": label}
+    resolved = resolve(sweep.trained[name].for_dataset(label), label, sizes[label])
     return setting_of(
-        sweep, label, name, resolved, data=data, start=start, before=before, work=work, tests=asked
+        sweep,
+        label,
+        name,
+        resolved,
+        data={"dataset": label},
+        start=start,
+        before=None if start is None else found[start],
+        work=sizes[label].workload(resolved),
+        tests=tests.get(label, ()),
     )
 
 

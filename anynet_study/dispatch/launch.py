@@ -8,9 +8,7 @@ from pathlib import Path
 import submitit
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.calibration import (
-    kept_weights,
-)
+from anynet_study.dispatch.calibration import kept_weights
 from anynet_study.dispatch.executors import cluster_of, executor_for
 from anynet_study.dispatch.failures import (
     PASSING_KINDS,
@@ -26,6 +24,7 @@ from anynet_study.dispatch.recorded import JournalReader, Recorded
 from anynet_study.dispatch.snapshot import take
 from anynet_study.dispatch.submission import Submitted, check_slurm, submit_to_slurm
 from anynet_study.dispatch.tuning import check_tuning
+from anynet_study.dispatch.worker_state import alive_file, remove_states
 from anynet_study.errors import UserError, counted
 from anynet_study.progress import duration
 
@@ -59,6 +58,18 @@ class LaunchReport:
 
 
 @dataclass(frozen=True)
+class Allowed:
+    """What a launch does only where a user has allowed it."""
+
+    #: Train completed runs again, for evaluations that were added and need their weights.
+    retrain: bool = False
+    #: Begin although workers on other machines cannot be seen: they have ended.
+    others_ended: bool = False
+    #: Go on with a sweep that leaves recorded runs of the study unused.
+    changed: bool = False
+
+
+@dataclass(frozen=True)
 class LaunchOptions:
     """Which failed runs are tried again, and what a user allows."""
 
@@ -68,9 +79,7 @@ class LaunchOptions:
     limited: bool = True
     #: Submit failed runs alone, and none that was never tried.
     only_failed: bool = False
-    #: As of `check_may_begin`.
-    retrain: bool = False
-    others_ended: bool = False
+    allowed: Allowed = Allowed()
 
 
 def launch_missing(
@@ -92,7 +101,8 @@ def launch_missing(
         study = _priced_for(study, executor)
     if study.sweep.launch.cluster == "slurm":
         check_slurm(study.folder, study.sweep, executor)
-    check_may_begin(study, options.retrain or options.only_failed, options.others_ended)
+    allowed = options.allowed
+    check_may_begin(study, replace(allowed, retrain=allowed.retrain or options.only_failed))
     with study.folder.locked():
         return _launch(study, options, executor)
 
@@ -114,32 +124,35 @@ def finished_by_others(study: OpenStudy) -> bool:
     return not recorded.failed() and not recorded.todo(study.plan)
 
 
-def check_may_begin(study: OpenStudy, retrain: bool, others_ended: bool) -> None:
-    """Raise UserError for what a user must allow: training again, and not to wait for others.
-
-    `retrain`: completed runs may be trained again, for further evaluations that were added and
-    need their weights. `others_ended`: workers on other machines have ended.
-    """
+def check_may_begin(study: OpenStudy, allowed: Allowed) -> None:
+    """Raise UserError for what the user must allow first, and has not."""
     folder, recorded = study.folder, Recorded.read(study.folder.journals)
     _check_path(folder.folder)
     kept = kept_weights(folder.weights_folder)
     again = {run.run_id for run in study.plan if recorded.missing_evaluations(run)} - kept
     again &= recorded.runs.keys()
-    if again and not retrain:
+    if again and not allowed.retrain:
         raise UserError(
             f"{counted(len(again), 'finished run')} would be trained again: evaluations were added "
             "since, and the weights were not kept (launch.keep); to allow it: --retrain"
         )
     check_tuning(folder, study.sweep, recorded)
+    if folder.population_file.exists():
+        folder.check_extends(study.population)
+    if not allowed.changed and (changes := study.changes(recorded)):
+        raise UserError(
+            f"{folder.folder} holds a study of another sweep: {changes}; to go on with the changed "
+            "sweep: --changed; to keep both studies, give it another name: name=..."
+        )
     ended = recorded.ended(study.plan)
     for job, seconds in ledger.jobs_elsewhere(folder.jobs, folder.logs, ended).items():
-        if not others_ended:
+        if not allowed.others_ended:
             raise UserError(
                 f"a worker of {folder.folder} is on {job.host}, cannot be seen from here, and gave "
                 f"a sign of life {duration(seconds)} ago: wait, or cancel it there; if it has "
                 "ended: --others-ended"
             )
-        ledger.alive_file(folder.logs, job.job_id).unlink(missing_ok=True)
+        alive_file(folder.logs, job.job_id).unlink(missing_ok=True)
 
 
 def _check_path(folder: Path) -> None:
@@ -178,6 +191,7 @@ def _launch(
     study.begin()
     if not live:
         folder.remove_litter(ended)
+        remove_states(folder.logs, ended)
     failed = set(plan.find(recorded.failed()).ids())
     sent = _submitted(study, new, attempts, executor)
     report = LaunchReport(

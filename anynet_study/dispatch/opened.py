@@ -1,9 +1,9 @@
 """A study that is opened: with all that launching it and looking at it need."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from anynet_study.data import DatasetView, KeptDatasets, keep_labels, load_dataset
@@ -15,11 +15,11 @@ from anynet_study.dispatch.calibration import (
     kept_weights,
     with_what_is_left,
 )
-from anynet_study.dispatch.cost.prices import expected_cost
+from anynet_study.dispatch.cost.prices import CostModel, expected_cost
 from anynet_study.dispatch.plan import NO_DIGESTS, Plan, make_plan, plan_of
 from anynet_study.dispatch.recorded import JournalReader, Recorded
 from anynet_study.dispatch.settings import datasets_of, load_views
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 from anynet_study.files import write_text
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
@@ -42,6 +42,10 @@ class OpenStudy:
         The study's folder then holds the labels of the datasets and the digests of the weight files
         that runs start from, so that a study can be looked at and collected without these files.
         """
+        if self.earlier is not None:
+            measured = self.earlier.calibrated(JournalReader(self.folder.journals)).cost
+            if measured.runs:
+                write_text(self.folder.measured_file, measured.to_json())
         self.folder.begin(self.sweep, self.population)
         tests = map(load_dataset, datasets_of(self.sweep)[1])
         trained = (part for view in self.views.values() for part in view.dataset.parts)
@@ -67,11 +71,71 @@ class OpenStudy:
     def calibrated(self, reader: JournalReader) -> Calibrated:
         """The planned runs with what is left of them, as runs that have finished predict it."""
         recorded = reader.read()
-        expected = partial(expected_on, self.sweep.launch)
-        calibrated = calibrate(self.plan, reader.timings(), expected)
+        calibrated = calibrate(self.plan, reader.timings(), partial(self._expected, reader))
         kept = kept_weights(self.folder.weights_folder)
         left = with_what_is_left(calibrated.plan, recorded, kept, calibrated.cost)
         return Calibrated(left, calibrated.cost, calibrated.ended)
+
+    def _expected(self, reader: JournalReader) -> CostModel:
+        """The cost before a run of this sweep has finished: as runs of its earlier forms took."""
+        earlier, file = self.earlier, self.folder.measured_file
+        if earlier is not None and (cost := earlier.calibrated(reader).cost).runs:
+            return cost
+        return CostModel.of_json(file) if file.is_file() else expected_on(self.sweep.launch)
+
+    @cached_property
+    def earlier(self) -> "OpenStudy | None":
+        """The study as it was launched last, if the sweep was another one then."""
+        if not self.changed_keys:
+            return None
+        try:
+            return open_study(self.folder.folder)
+        except UserError:  # data or files that it needs are gone
+            return None
+
+    @cached_property
+    def changed_keys(self) -> Mapping[str, tuple[str, str]]:
+        """What the sweep changes of that in the study's folder (`Sweep.changes_since`)."""
+        if not self.folder.sweep_file.exists():
+            return {}
+        return self.sweep.changes_since(self.folder.sweep())
+
+    def changes(self, recorded: Recorded) -> "Changes | None":
+        """What the sweep changes of the study; None where every run of it stays in use."""
+        if not self.changed_keys:
+            return None
+        now = self.planned_by(recorded).plan.by_id
+        before = self.earlier.planned_by(recorded).plan.ids() if self.earlier else recorded.runs
+        used = [run_id for run_id in before if run_id in recorded.runs]
+        unused = sum(run_id not in now for run_id in used)
+        return Changes(self.changed_keys, unused, len(used)) if unused else None
+
+
+#: Changed keys that a message names.
+MOST_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a sweep changes of a study that was launched before, so that runs are left unused."""
+
+    #: By key: what it was and what it is now, as in a sweep file; "" where there is none.
+    keys: Mapping[str, tuple[str, str]]
+    #: Recorded runs of the study that the changed sweep does not ask for, and all recorded ones.
+    unused: int
+    recorded: int
+
+    def __str__(self) -> str:
+        """The changes in a line."""
+        told = []
+        for key, (before, now) in self.keys.items():
+            words = f"{before or 'none'} before, {now or 'none'} now"
+            told.append(f"{key} ({'added' if not before else 'removed' if not now else words})")
+        more = [f"and {len(told) - MOST_NAMED} more"] if len(told) > MOST_NAMED else []
+        return (
+            f"{', '.join([*told[:MOST_NAMED], *more])}; {self.unused} of its "
+            f"{counted(self.recorded, 'recorded run')} would stay unused"
+        )
 
 
 def open_sweep(sweep: Path | Sweep, overrides: Sequence[str] = ()) -> OpenStudy:

@@ -55,6 +55,28 @@ class Average(nn.Module):
         return maps.mean(dim=(2, 3), dtype=_at_least_float32(maps))
 
 
+class GeneralisedMean(nn.Module):
+    """Maps (n, channels, height, width) to the p-mean of each, (n, channels); p is learned.
+
+    Radenović et al. 2019, "Fine-tuning CNN image retrieval with no human annotation", section 3.2.
+    p of 1 is the average, and the larger it is, the nearer to the maximum.
+    """
+
+    #: Values are at least this: of a map of zeros, no power has a gradient.
+    LEAST = 1e-6
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.power = nn.Parameter(torch.tensor(3.0))
+
+    def forward(self, maps: Tensor) -> Tensor:
+        values = maps.to(_at_least_float32(maps)).clamp(min=self.LEAST)
+        # Of shares of the largest: no power of them is too large, and not all are too small.
+        largest = values.detach().amax(dim=(2, 3), keepdim=True)
+        means: Tensor = (values / largest).pow(self.power).mean(dim=(2, 3)).pow(1.0 / self.power)
+        return means * largest[:, :, 0, 0]
+
+
 class Stem(nn.Sequential):
     """A normed convolution with a ReLU, and a max pool if there is one."""
 

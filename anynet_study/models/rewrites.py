@@ -15,6 +15,7 @@ from anynet_study.models.anynet import (
     AnyNet,
     Basic,
     Bottleneck,
+    GeneralisedMean,
     SqueezeExcitation,
     Vanilla,
     layers_by_side,
@@ -49,7 +50,10 @@ def accelerate(network: AnyNet, resolution: int, backend: Backend) -> None:
         for place, block in enumerate(stage):
             stage[place] = rewritten = _on_rows(block, side)
             side = rewritten.side
-    network.pool = RowAverage(side)
+    if isinstance(network.pool, GeneralisedMean):
+        network.pool = RowGeneralisedMean(network.pool, side)
+    else:
+        network.pool = RowAverage(side)
 
 
 def _on_rows(block: nn.Module, side: int) -> "RowBottleneck | RowBasic":
@@ -242,6 +246,17 @@ class RowAverage(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         return rows if self.pixels == 1 else rows.view(-1, self.pixels, rows.shape[1]).mean(dim=1)
+
+
+class RowGeneralisedMean(GeneralisedMean):
+    """Rows to the p-mean of each map, (n, channels)."""
+
+    def __init__(self, pool: GeneralisedMean, side: int) -> None:
+        super().__init__()
+        self.power, self.side = pool.power, side
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return super().forward(as_maps(rows, self.side))
 
 
 class MiddleTap(nn.Conv2d):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.store.hdf5 import get_text, read_column
+from anynet_study.store.hdf5 import get_text, read_texts
 from anynet_study.store.layout import evaluation_group, prediction_group, scores_file
 
 
@@ -39,7 +39,7 @@ def read_scores(store: Path, run_id: str) -> NDArray[np.float32] | None:
 
 
 def prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
-    """The groups of all datasets. Raises KeyError for a damaged one, where `values` gives None."""
+    """The groups of all datasets. Raises KeyError if one is damaged; `values()` would give None."""
     return (file["predictions"][name] for name in file["predictions"])
 
 
@@ -55,7 +55,7 @@ def truths_in(file: h5py.File) -> dict[str, Truth]:
 
 
 def kind_of(group: h5py.Group) -> str:
-    """What the predictions of a group are: see `Truth`; of the first stores always classes."""
+    """The kind of a group's predictions (`Truth`); the first stores have no kind but classes."""
     return get_text(group, "kind", "class")
 
 
@@ -83,7 +83,7 @@ def evaluations_with_predictions(file: h5py.File, dataset: str) -> list[str]:
     parent = evaluation_group(dataset, "x").rpartition("/")[0]
     if parent not in file:
         return []
-    names = read_column(file["labels"], "evaluation").tolist()
+    names = read_texts(file["labels/evaluation"]).to_pylist()
     return [name for name in names if evaluation_group(dataset, name) in file]
 
 

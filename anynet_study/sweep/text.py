@@ -28,6 +28,10 @@ KINDS = {
 }
 
 
+#: The value of a key that is not there.
+ABSENT = object()
+
+
 class Strict(BaseModel):
     """A frozen part of a sweep file in which unknown keys are refused."""
 
@@ -113,6 +117,31 @@ def apply_override(content: dict[str, Any], override: str) -> None:
         content[last] = parse_yaml(value)
     except ValueError as error:
         raise UserError(f"override `{override}`: the value is not valid YAML: {error}") from None
+
+
+def differences(before: Any, now: Any, key: str = "") -> dict[str, tuple[str, str]]:
+    """Compare the contents of two sweep files: by key, the values of both as they are written.
+
+    The value is "" on the side where there is no such key. A key that only one side has is named
+    as a whole, with all keys below it.
+    """
+    if before == now:
+        return {}
+    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
+        return {key: (_written(before), _written(now))}
+    found: dict[str, tuple[str, str]] = {}
+    for name in dict.fromkeys([*before, *now]):
+        below = f"{key}.{name}" if key else str(name)
+        found |= differences(before.get(name, ABSENT), now.get(name, ABSENT), below)
+    return found
+
+
+def _written(value: Any) -> str:
+    """A value in one line of YAML."""
+    if value is ABSENT:
+        return ""
+    text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=1 << 20)
+    return text.removesuffix("...\n").strip()
 
 
 def describe(error: ValidationError, model: type[BaseModel], content: Any) -> str:

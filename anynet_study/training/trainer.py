@@ -13,7 +13,7 @@ from anynet_study.data import DatasetView, Tested
 from anynet_study.design_space import Architecture
 from anynet_study.errors import UserError
 from anynet_study.metrics import f1_thresholds
-from anynet_study.training.metrics import Tally, training_loss
+from anynet_study.training.metrics import Tally, grade_loss, training_loss
 from anynet_study.training.passes import PassResult, PassSums
 from anynet_study.training.recipe import ResolvedRecipe, steps_per_epoch
 from anynet_study.training.spec import RunSpec
@@ -129,6 +129,8 @@ class Trainer(ABC):
 
         `texts` (N, words): the texts of the images, for loss clip. `share`: as in `training_loss`.
         """
+        if self.recipe.loss == "l1":
+            return grade_loss(logits, labels, share)
         if texts is None:
             return training_loss(logits, labels, self.recipe.label_smoothing, share)
         head = self.model.get_submodule(name_of_head(self.model))

@@ -125,7 +125,7 @@ def test_tables_and_scripts_average_targets_on_one_scale(errors: pd.DataFrame) -
     study = anynet_study.load(errors, "val", resamples=100)
     scores = 100 - errors
     logit = apr.explained_beyond(scores, "val", average="logits")
-    pd.testing.assert_series_equal(study.table("beyond")["p_average"], logit["p_average"])
+    pd.testing.assert_series_equal(study.table("beyond")["f_average"], logit["f_average"])
     assert study.table("others").attrs["scale"] == "logit"
 
 

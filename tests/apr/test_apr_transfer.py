@@ -1,4 +1,4 @@
-"""Transfer from a source to targets: fits, improvement, nested F-tests and paired correlations."""
+"""Transfer from a source to targets: fits and improvement."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 
 from anynet_study import apr
-from anynet_study.errors import UserError
 
 FEW = 300
 
@@ -52,69 +51,6 @@ def test_fits_above_a_threshold_say_why_there_is_none() -> None:
     assert few["slope"].isna().tolist() == [False, True]
     known["target-0"] = 50.0
     assert "constant" in apr.transfer_fits(known, "source", ["target-0"], resamples=FEW)["note"][0]
-
-
-@pytest.mark.parametrize("average", ["logits", "scores", "ranks"])
-def test_correlations_with_the_source_and_with_the_others(average: str) -> None:
-    known = scores()
-    known.iloc[3, 2] = np.nan
-    table = apr.other_targets(
-        known,
-        "source",
-        ranges={"f1": (0, 1)},
-        average=average,
-        resamples=FEW,  # type: ignore[arg-type]
-    ).set_index("target")
-    assert (table["n"] == 29).all()
-    complete = known.dropna()
-    expected = stats.spearmanr(complete["source"], complete["target-0"]).statistic
-    assert table.loc["target-0", "rho_source"] == pytest.approx(expected)
-    if average == "ranks":
-        others = complete[["target-1", "target-2", "f1"]].rank().mean(axis=1)
-        expected = stats.spearmanr(others, complete["target-0"]).statistic
-        assert table.loc["target-0", "rho_average"] == pytest.approx(expected)
-    row = table.loc["target-0"]
-    assert row["difference"] == pytest.approx(row["rho_average"] - row["rho_source"])
-    assert 0 < row["difference_low"] < row["difference"] < row["difference_high"]
-
-
-def test_columns_that_say_nothing_keep_their_row() -> None:
-    known = scores().drop(columns="f1").assign(empty=np.nan, flat=50.0)
-    for table in (
-        apr.explained_beyond(known, "source"),
-        apr.other_targets(known, "source", resamples=FEW),
-    ):
-        rows = table.set_index("target")
-        assert rows.loc["empty", "note"] == "no value at all"
-        assert rows.loc["flat", "note"] == "one value only"
-        assert (rows["n"] == 30).all()
-        assert rows.iloc[:3, 1].notna().all()
-    exact = apr.explained_beyond(known.assign(twin=known["target-0"]), "source", average="scores")
-    assert (exact["note"] != "").sum() == 2  # of the empty and the flat
-    known["sum"] = known["source"] + 0.0
-    notes = apr.explained_beyond(known, "source", average="scores").set_index("target")["note"]
-    assert notes["sum"] == "explained exactly: no F-test"
-    alone = apr.other_targets(known, "source", ["target-0"], resamples=FEW)
-    assert alone["note"].tolist() == ["there is no other target"]
-    assert "other target" in apr.explained_beyond(known, "source", ["target-0"])["note"][0]
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda t: t.assign(f1=t["f1"]), "f1 exceeds 1.*ranges"),
-        (lambda t: t.drop(columns="source"), "no column source"),
-        (lambda t: t.assign(f1=150.0), "f1 has values outside 0 to 100"),
-        (lambda t: t.assign(f1=100.0 + 0 * t["f1"]).assign(source=50.0), "source has one value"),
-        (lambda t: t[["source"]], "at least one"),
-        (lambda t: t.drop(columns="f1").head(3), "3 architectures"),
-        (lambda t: t.assign(f1=np.r_[100.0, t["source"][1:]]), "has no logit"),
-        (lambda t: pd.concat([t, t]), "more than once"),
-    ],
-)
-def test_what_is_refused(change: object, says: str) -> None:
-    with pytest.raises(UserError, match=says):
-        apr.explained_beyond(change(scores()), "source")  # type: ignore[operator]
 
 
 def test_improvement_over_a_baseline() -> None:

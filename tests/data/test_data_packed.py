@@ -275,8 +275,8 @@ class TestOfAnOlderVersion:
     @pytest.mark.parametrize(
         ("version", "reason"),
         [
-            (3, "schema version 3, but this version reads 2"),
-            (1, "schema version 1, .* add the dataset again"),
+            (3, "schema version 3, but this version reads versions 1 to 2; update anynet-study"),
+            (0, "schema version 0, .* add the dataset again"),
             ("1", "schema version '1', "),
         ],
     )

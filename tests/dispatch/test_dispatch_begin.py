@@ -14,6 +14,7 @@ from tiny_study import Type, tree, typing_in
 
 from anynet_study.dispatch import JournalReader, current_status, ledger
 from anynet_study.dispatch.opened import OpenStudy
+from anynet_study.dispatch.worker_state import alive_file
 from anynet_study.store import JournalWriter
 
 #: Learning rates of a grid; of two keys, too many.
@@ -52,7 +53,7 @@ def test_evaluations_added_later_train_again_only_if_that_is_allowed(
 def test_workers_on_another_machine_are_for_the_user_to_judge(tiny: OpenStudy, type_: Type) -> None:
     job = replace(ledger.local_job(os.getpid(), " ".join(tiny.plan.ids())), host="elsewhere")
     ledger.append(tiny.folder.jobs, [job])
-    alive = ledger.alive_file(tiny.folder.logs, job.job_id)
+    alive = alive_file(tiny.folder.logs, job.job_id)
     alive.touch()
     assert current_status(tiny, JournalReader(tiny.folder.journals)).is_active
     os.utime(alive, (alive.stat().st_mtime - 7200.0,) * 2)
@@ -75,7 +76,7 @@ def test_workers_on_another_machine_are_for_the_user_to_judge(tiny: OpenStudy, t
 def test_a_worker_that_hangs_is_named(tiny: OpenStudy, type_: Type) -> None:
     job = ledger.local_job(os.getpid(), " ".join(tiny.plan.ids()[:3]))
     ledger.append(tiny.folder.jobs, [job])
-    alive = ledger.alive_file(tiny.folder.logs, job.job_id)
+    alive = alive_file(tiny.folder.logs, job.job_id)
     alive.touch()
     assert json.loads(type_("status", "tiny", "--json").out)["jobs_silent"] == {}
     os.utime(alive, (1.0, 1.0))
@@ -145,6 +146,39 @@ def test_a_dry_run_says_that_the_folder_holds_another_population(type_: Type) ->
     told = type_("run", "tiny.yaml", "--dry-run", "population.seed=3")
     assert told.code == 0
     assert "this would be refused: studies/tiny holds a study of another population" in told.out
+
+
+def test_a_changed_key_that_leaves_recorded_runs_unused_is_to_be_allowed(
+    tiny: OpenStudy, type_: Type
+) -> None:
+    with JournalWriter(tiny.folder.new_journal()) as writer:
+        for run in tiny.plan[:9]:
+            writer.append(row(**run.named(), seconds=30.0, error=10.0))
+    changed = ["tiny.yaml", "recipes.basic.lr=0.04"]
+    said = "recipes.basic.lr (0.1 before, 0.04 now); 9 of its 9 recorded runs would stay unused"
+    told = [type_(command, *changed) for command in ("launch", "run")]
+    assert [it.code for it in told] == [2, 2]
+    assert all(said in it.line and "--changed" in it.line and "name=" in it.line for it in told)
+    dry = type_("launch", *changed, "--dry-run")
+    assert (dry.code, f"changed since the last launch: {said}" in dry.out) == (0, True)
+    measured = dry.out.partition("predicted by: ")[2].partition(", median")[0]
+    assert "(measured on 9 finished runs" in measured
+    assert json.loads(type_("launch", *changed, *LOCAL, "--changed").out)["submitted"] == 12
+    dry = type_("launch", *changed, "--dry-run")  # it is the study's own sweep now
+    assert "--changed" not in dry.out
+    assert measured in dry.out, "what was measured before the change predicts until a run has ended"
+    assert json.loads(type_("launch", *changed, *LOCAL).out)["submitted"] == 12
+    told = type_("launch", "tiny.yaml", *LOCAL, "name=other", "recipes.basic.lr=0.03")
+    assert json.loads(told.out)["submitted"] == 12
+
+
+def test_what_only_adds_runs_or_changes_none_asks_for_nothing(tiny: OpenStudy, type_: Type) -> None:
+    record(tiny, slice(0, 9))
+    more = ["replicates.count=2", "datasets.gratings={}", "question=why"]
+    told = type_("launch", "tiny.yaml", *LOCAL, *more)
+    assert (told.code, json.loads(told.out)["recorded"]) == (0, 9)
+    fewer = type_("launch", "tiny.yaml", *LOCAL, *more[:1])
+    assert fewer.code == 0, "no run was recorded on the dataset that was removed"
 
 
 def test_who_may_not_write_hears_that_nothing_is_left(

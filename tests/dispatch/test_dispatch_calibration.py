@@ -122,7 +122,7 @@ def test_a_study_is_calibrated_by_its_runs(tmp_path: Path, study: OpenStudy):
     assert (first.cost.name, first.cost.runs) == ("CPU core", known)
     assert first.cost.factor == pytest.approx(3, rel=0.05)
     assert first.cost.error < 0.1
-    words = "built-in prices of one CPU core, times 3 as 15 finished runs took, median error"
+    words = "built-in prices of one CPU core, times 3 (measured on 15 finished runs, median error"
     assert first.cost.basis.startswith(words)
     assert len(first.ended) == known
     truth = make_plan(study.sweep, study.population, study.views, replace(CPU_CORE, factor=3.0))
@@ -153,7 +153,7 @@ def test_runs_of_the_latest_device_and_engine_count_alone(tmp_path: Path, study:
     cost = calibrate(study.plan, timings(tmp_path), lambda: CPU_CORE).cost
     assert (cost.name, cost.runs, cost.prices) == ("NVIDIA H200", 1, H100.prices)
     assert np.isnan(cost.error)
-    assert cost.basis.endswith("as 1 finished run took")
+    assert cost.basis.endswith("(measured on 1 finished run)")
     write(tmp_path / "others", "one", [replace(run, run_id="0" * 16) for run in runs])
     unknown = calibrate(study.plan, timings(tmp_path / "others"), lambda: H100)
     assert unknown.cost is H100
@@ -195,5 +195,5 @@ def test_the_dry_run_says_what_predicted_it(
     write(tmp_path / "studies/timed/journals", "one", records)
     print_cost(study.sweep, study.population)
     after = capsys.readouterr().out
-    assert "as 6 finished runs took, median error" in after
+    assert "(measured on 6 finished runs, median error" in after
     assert re.search(r"^45 runs, (3[0-9]|4[0-9]|5[0-9]) h|^45 runs, [1-3]\.\d days", after, re.M)

@@ -49,7 +49,7 @@ STORES = [
 NEWEST = {
     "runs": "journal-4-marked.arrow",
     "evaluations": "evaluations-2-kind.arrow",
-    "store": "version-6-kind.h5",
+    "store": "version-7-evaluated.h5",
 }
 
 
@@ -233,6 +233,18 @@ def test_evaluations_in_stores(version: int, tmp_path: Path) -> None:
         make_evaluated(tmp_path)
         assert stores_equal(path, tmp_path / "results.h5") == []
         assert len(table) == len(EVALUATIONS)
+
+
+@pytest.mark.parametrize("code", [99, -1])
+@pytest.mark.parametrize("column", ["architecture", "dataset", "host"])
+def test_integers_that_stand_for_no_text_in_an_old_store_are_refused(
+    tmp_path: Path, column: str, code: int
+) -> None:
+    path = unpacked("version-6.h5", tmp_path)
+    with h5py.File(path, "r+") as file:
+        file["runs"][column][0] = code
+    with pytest.raises(UserError, match=f"/runs/{column} has integers beyond the"):
+        ResultStore(path).runs()
 
 
 def test_columns_of_a_newer_store_can_be_asked_for(tmp_path: Path) -> None:

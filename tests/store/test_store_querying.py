@@ -127,19 +127,6 @@ def test_a_store_is_never_replaced_by_rows_of_it(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("code", [99, -1])
-@pytest.mark.parametrize("column", ["architecture", "dataset"])
-def test_errors_of_nothing_that_has_a_name_are_damage(
-    path: Path, tmp_path: Path, column: str, code: int
-) -> None:
-    damaged = tmp_path / "results.h5"
-    damaged.write_bytes(path.read_bytes())
-    with h5py.File(damaged, "r+") as file:
-        file["runs"][column][0] = code
-    said = refusal(damaged, "--table", "errors")
-    assert f"/runs/{column} has integers beyond the" in said
-
-
 def test_long_texts_are_cut_where_they_do_not_fit() -> None:
     rows = pa.table({"name": ["sweep"], "value": ["a: 1\nb: 2\n" + 90 * "x"], "n": [1]})
     file = io.StringIO()

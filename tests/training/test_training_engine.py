@@ -47,6 +47,7 @@ RECIPES: dict[str, dict[str, object]] = {
     "steps": {"steps": 7, "schedule": "multistep", "momentum": 0.0},
     "pairs with texts": {"loss": "clip", "templates": ["a {}", "one {} here"], "embedding": 8},
     "pairs, accumulated": {"loss": "clip", "accumulation": 4, "optimizer": "adamw", "lr": 0.003},
+    "grades, other pool": {"loss": "l1", "pooling": "gem", "augment": ["augmix", "jpeg"]},
     "one small batch": {"batch_size": 4096, "schedule": "constant"},
 }
 BY_DEFAULT = ("padded crops", "tests resized", "steps", "augmented", "pairs with texts")

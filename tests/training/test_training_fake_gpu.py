@@ -62,6 +62,7 @@ RECIPES: dict[str, dict[str, object]] = {
     "augmented": {"augment": ["blur", "equalise", "randaugment", "cutmix"], "steps": 3},
     "images and texts, in parts": {"loss": "clip", "templates": ["a {}", "{}"], "accumulation": 2},
     "whole images, a pass cut short": {"crop": "none", "padding": 0, "steps": 3},
+    "grades, generalised mean": {"loss": "l1", "pooling": "gem", "steps": 3},
 }
 SHORT: dict[str, object] = {"accumulation": 2, "steps": 2}
 PLAIN_BLOCKS = [

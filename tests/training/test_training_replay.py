@@ -75,6 +75,7 @@ CASES: dict[str, tuple[Options, dict[str, Any], Architecture]] = {
     ),
     "basic": (FLOAT32, {"schedule": "multistep", "precise_bn": 64}, BASIC),
     "a pass cut short": (FLOAT32, {"steps": 7}, NETWORK),
+    "grades, other pool": (FLOAT32, {"loss": "l1", "pooling": "gem", "augment": ["jpeg"]}, NETWORK),
 }
 BY_DEFAULT = ("SGD", "precise norms, in parts", "bfloat16")
 

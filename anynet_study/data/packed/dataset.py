@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data.packed.digests import check_files, has_digests, write_digests
-from anynet_study.data.packed.form import Form, images_digest, labels_digest, moments_of
+from anynet_study.data.packed.form import (
+    Form,
+    first_images_digest,
+    images_digest,
+    labels_digest,
+    moments_of,
+)
 from anynet_study.data.packed.images import Images, JpegImages, stored_bytes
 from anynet_study.data.packed.meta import (
     SPLITS,
@@ -191,13 +197,14 @@ class PackedDataset:
 
     def _check_content(self) -> None:
         """UserError if the content hash does not match the data, or sums do not match pixels."""
-        hashes = {
-            split: (
-                labels_digest(self.labels(split)),
-                images_digest(stored_bytes(self.images(split))),
-            )
-            for split in SPLITS
-        }
+        hashes = {}
+        for split in SPLITS:
+            stored = stored_bytes(self.images(split))
+            if self.meta.schema_version == 1:
+                digest = first_images_digest(stored, self.form.store)
+            else:
+                digest = images_digest(stored)
+            hashes[split] = labels_digest(self.labels(split)), digest
         if content_hash(self.form, self.classes, hashes) != self.content_hash:
             raise damaged(self.folder, "the data do not have the content hash of meta.json")
         for split in SPLITS:

@@ -43,6 +43,19 @@ def images_digest(images: Iterable[bytes | memoryview]) -> bytes:
     return whole.digest()
 
 
+def first_images_digest(images: Iterable[bytes | memoryview], store: Store) -> bytes:
+    """The hash of images in order, as meta data of version 1 have it: SHA-256 of all bytes.
+
+    A file comes after its length, in eight bytes.
+    """
+    whole = hashlib.sha256()
+    for stored in images:
+        if store == "jpeg":
+            whole.update(len(stored).to_bytes(8, "little"))
+        whole.update(stored)
+    return whole.digest()
+
+
 def labels_digest(labels: NDArray[Any]) -> bytes:
     """The hash of an array of labels."""
     return hashlib.sha256(np.ascontiguousarray(labels).data).digest()

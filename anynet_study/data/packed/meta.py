@@ -122,14 +122,14 @@ def content_hash(
 
 
 def read_meta(path: Path) -> Meta:
-    """Read `meta.json`; UserError if it is damaged or of another version."""
+    """Read `meta.json`, of any version so far; UserError if it is damaged or of a newer one."""
     try:
         raw = json.loads(read_regular(path).decode("utf-8"))
         version = raw["schema_version"]
-        if version != SCHEMA_VERSION:
+        if version not in range(1, SCHEMA_VERSION + 1):
             raise UserError(
-                f"{path}: schema version {version!r}, but this version reads {SCHEMA_VERSION}; "
-                "update anynet-study, or add the dataset again with --force"
+                f"{path}: schema version {version!r}, but this version reads versions 1 to "
+                f"{SCHEMA_VERSION}; update anynet-study, or add the dataset again with --force"
             )
         return Meta.model_validate(raw)
     except UserError:

@@ -1,16 +1,19 @@
 """Predicting the seconds of a run: for packing into jobs, for the time left and the dry run."""
 
+import json
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from anynet_study.dispatch.cost.devices import gpu_here
 from anynet_study.dispatch.cost.features import Features, FloatArray
-from anynet_study.errors import counted
+from anynet_study.errors import UserError, counted
+from anynet_study.files import read_regular
 
 #: Slurm options that ask for a GPU, by submitit's names.
 GPU_OPTIONS = ("gpus_per_node", "gpus_per_task", "gres")
@@ -38,6 +41,21 @@ class CostModel:
         predicted: FloatArray = features @ np.asarray(self.prices, dtype=np.float64)
         return self.factor * predicted
 
+    def to_json(self) -> str:
+        """The device and how fast it was, for `of_json`."""
+        device = "cpu" if self.name == CPU_CORE.name else self.name
+        measured = {"factor": self.factor, "runs": self.runs, "error": self.error}
+        return json.dumps({"device": device, **measured})
+
+    @classmethod
+    def of_json(cls, path: Path) -> "CostModel":
+        """What `to_json` wrote, with the prices of today. UserError for what it did not write."""
+        try:
+            told = json.loads(read_regular(path))
+            return replace(built_in_cost(told.pop("device")), **told)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise UserError(f"{path}: none that launch writes; remove it") from None
+
     @property
     def basis(self) -> str:
         """In words, what predictions are made by."""
@@ -47,7 +65,7 @@ class CostModel:
             return built_in
         error = "" if math.isnan(self.error) else f", median error {100 * self.error:.0f}%"
         runs = counted(self.runs, "finished run")
-        return f"{built_in}, times {self.factor:.2g} as {runs} took{error}"
+        return f"{built_in}, times {self.factor:.2g} (measured on {runs}{error})"
 
 
 #: Seconds for one of each feature, by device. Those of a CPU core are fitted with
