@@ -29,7 +29,7 @@ def type_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def study(type_: Type, tmp_path: Path) -> OpenStudy:
     """The study, begun."""
     opened = open_sweep(tmp_path / "tiny.yaml")
-    opened.folder.begin(opened.sweep, opened.population)
+    opened.begin()
     opened.folder.journals.mkdir(exist_ok=True)
     return opened
 
@@ -143,15 +143,12 @@ def test_kept_labels_that_are_others_are_told(
     assert "the labels of its test images are not those" in told.out
 
 
-def test_exchanged_copies_of_labels_are_told_without_the_images(
-    trained: Path, type_: Type, tmp_path: Path
-) -> None:
-    shutil.rmtree(tmp_path / "data")
-    (tmp_path / "data").mkdir()
+def test_exchanged_copies_of_labels_are_told(trained: Path, type_: Type) -> None:
     put_folder(trained / "datasets" / "digits", trained / "datasets" / "blobs")
     told = type_("verify", "tiny")
     assert told.code == 1
-    assert "blobs: its images or classes are not those of any recorded run on it" in told.out
+    for name in ("digits", "blobs"):
+        assert f"datasets/{name}: is a copy of another dataset's labels" in told.out
 
 
 def test_a_copy_of_labels_that_is_gone_is_told(trained: Path, type_: Type) -> None:

@@ -86,15 +86,14 @@ def _in_datasets(study: "StudyFolder") -> "list[Finding]":
     for name in itertools.chain(*datasets_of(sweep)):
         here = name in present() or name in BUILT_IN
         if not here:
-            found.append(
-                Finding(name, "dataset is not here, so its images are not checked", "none")
-            )
+            found.append(Finding(name, "is not here, so its images are not checked", "none"))
         try:
-            labels = kept.find(name)
-            if labels is None and study.launched_file.exists():
-                where = f"{study.datasets.name}/{name}"
-                found.append(Finding(where, "the study's copy of its labels is gone", "labels"))
+            labels, where = kept.find(name), f"{study.datasets.name}/{name}"
             opened = load_dataset(name, whole=True) if here else labels
+            if labels is None and study.launched_file.exists():
+                found.append(Finding(where, "the study's copy of its labels is gone", "labels"))
+            elif labels and opened and labels.content_hash != opened.content_hash:
+                found.append(Finding(where, "is a copy of another dataset's labels", "labels"))
         except UserError as error:
             found.append(Finding(name, str(error), "data"))
             continue

@@ -157,7 +157,7 @@ OF_PREDICTIONS = ("balanced_accuracy", "macro_f1", "quadratic_kappa")
 
 def predicted_runs(
     file: h5py.File, most: int | None = None
-) -> Iterator[tuple[int, NDArray[np.uint16], NDArray[np.uint16], int]]:
+) -> Iterator[tuple[int, NDArray[Any], NDArray[Any], int]]:
     """Rows of runs with what their test images are, what was predicted, and how many classes.
 
     (images,) classes, or (images, classes) of zeros and ones; only where all of it is known. At
