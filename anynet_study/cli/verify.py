@@ -84,8 +84,8 @@ def _in_datasets(study: "StudyFolder") -> "list[Finding]":
     sweep, kept = study.sweep(), KeptDatasets(study.datasets)
     found, whole = [], {}
     for name in itertools.chain(*datasets_of(sweep)):
-        here = name in present() or name in BUILT_IN
-        if not here:
+        here = name in present()
+        if not here and name not in BUILT_IN:
             found.append(Finding(name, "is not here, so its images are not checked", "none"))
         try:
             labels, where = kept.find(name), f"{study.datasets.name}/{name}"
