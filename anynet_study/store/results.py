@@ -25,7 +25,6 @@ from anynet_study.store.opening import (
     stored_json,
 )
 from anynet_study.store.predictions import (
-    evaluation_predictions_in,
     kind_of,
     predictions_in,
     read_scores,
@@ -471,7 +470,7 @@ class ResultStore(Results):
 
     def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
         with self.opened() as file:
-            group = evaluation_predictions_in(file, dataset, evaluation)
+            group = predictions_in(file, dataset, evaluation)
             found = evaluations_table(file, self._evaluation_columns).take(group["row"][()])
             return to_pandas(found), group["classes"][()]
 
