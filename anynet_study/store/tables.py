@@ -334,15 +334,21 @@ def trials_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
     return pa.table(found)
 
 
+def plain(table: pa.Table, kind: pa.DataType) -> pa.Table:
+    """The table with texts of this type in place of dictionaries, and without metadata."""
+    columns = [
+        column.cast(kind) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.table(columns, table.column_names)
+
+
 def to_pandas(table: pa.Table, whole: bool = False) -> "pd.DataFrame":
     """The table for pandas: texts as objects, a missing number as NaN.
 
     `whole`: columns of whole numbers with missing ones are Int64.
     """
-    for number, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            texts = table.column(number).cast(pa.large_string())
-            table = table.set_column(number, field.name, texts)
+    table = plain(table, pa.large_string())
     # Starting threads takes a millisecond.
     frame = table.to_pandas(use_threads=len(table) > 100_000)
     if whole:
