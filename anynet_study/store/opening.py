@@ -297,24 +297,30 @@ def _check_columns(
         coded = text and file.attrs["schema_version"] < FIRST_PLAIN and name != "run_id"
         kind = "text" if text else "number" if column.type == pa.float64() else "whole"
         array = _array(file, path, "whole" if coded else kind, (count,))
-        labels = _array(file, f"labels/{name}", "text", (None,)) if coded else None
-        if name in skipped or (text and not column.legal and name not in _NAMES):
-            continue
-        if labels is not None:
-            found[name] = decoded(labels, array[()])
-        else:
-            found[name] = read_texts(array) if text else array[()]
-        _check_values(f"/{path}", column, found[name])
+        if coded:
+            _array(file, f"labels/{name}", "text", (None,))
+        if name not in skipped and (column.legal or name in _NAMES or not text):
+            found[name] = stored_values(array)
+            _check_values(f"/{path}", column, found[name])
     return found
 
 
-def decoded(labels: h5py.Dataset, codes: Numbers) -> pa.DictionaryArray:
-    """The texts that integers stand for, in a store of before version FIRST_PLAIN."""
-    texts = read_texts(labels).cast(pa.string())
-    if len(codes) and not 0 <= codes.min() <= codes.max() < len(texts):
-        name = labels.name.rpartition("/")[2]
-        raise LayoutError(f"/runs/{name}", f"has integers beyond the {len(texts)} labels")
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), texts)
+def stored_values(array: h5py.Dataset) -> pa.DictionaryArray | Numbers:
+    """The texts, or the numbers, of a column of /runs or /evaluations.
+
+    In stores of before version FIRST_PLAIN integers stand for texts. Raises LayoutError for one
+    that stands for none.
+    """
+    if array.dtype.kind in "SO":
+        return read_texts(array)
+    values, (table, name) = array[()], array.name.strip("/").split("/")
+    column = COLUMNS[table].get(name)
+    if column is None or column.type is None or not is_text(column.type):
+        return np.asarray(values)
+    texts = read_texts(array.file["labels"][name]).cast(pa.string())
+    if len(values) and not 0 <= values.min() <= values.max() < len(texts):
+        raise LayoutError(array.name, f"has integers beyond the {len(texts)} labels")
+    return pa.DictionaryArray.from_arrays(pa.array(values, pa.int32()), texts)
 
 
 def _check_ragged(file: h5py.File, name: str, arrays: Collection[str], kind: str) -> None:
