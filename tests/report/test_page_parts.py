@@ -271,7 +271,7 @@ def test_runs_are_counted_by_status() -> None:
 def test_imported_results_do_not_speak_of_training(tmp_path: Path, type_: Type) -> None:
     errors = pd.DataFrame({"model": list("abcdef"), "big": [30, 31, 33, 34, 36, 35.0]})
     errors.assign(small=errors["big"] / 3).to_csv(tmp_path / "errors.csv", index=False)
-    assert type_("import", "errors.csv", "-o", "s.h5").code == 0
+    assert type_("import", "errors.csv", "--error", "-o", "s.h5").code == 0
     done = type_("report", "s.h5", "--source", "big", "-o", "r", "--resamples", 100)
     assert done.code == 0, done.err
     page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
