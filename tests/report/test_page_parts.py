@@ -277,7 +277,5 @@ def test_imported_results_do_not_speak_of_training(tmp_path: Path, type_: Type) 
     page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     assert "12 results, imported." in page
     said = page.partition('<script type="application/json"')[0]
-    assert not re.search(
-        r"planned runs|of training\.|0 s|after the last epoch|learning curves", said
-    )
+    assert not re.search(r"planned runs|of training\.|0 s|after the last epoch", said)
     assert '<a href="#noise">' not in said
