@@ -122,10 +122,14 @@ _OF_RUNS = {
         "C kernels of an earlier version; empty where it is not known",
         RecordedBackend,
     ),
-    "instruction_set": _text("the widest that it could use, as avx512; of a GPU its architecture"),
+    "instruction_set": _text(
+        "the widest that it could use, as avx512; of a GPU its architecture, and what bfloat16 "
+        "used beside torch's operators"
+    ),
     "threads": _count("of the CPU, for one network; 0 where it is not known"),
     "processor": _text("model of the CPU or GPU"),
     "libraries": _text("versions of those that compute"),
+    "scores": _text("SHA-256 of scores/RUN.npy beside the store; empty if none were kept"),
     "journal": _text("file that the record came from"),
 }
 _OF_EVALUATIONS = {
@@ -166,7 +170,7 @@ _OF_ARCHITECTURES = {
 }
 _OF_DATASETS = {
     "dataset": _text("label"),
-    "base": _any("dataset that it is a variant of"),
+    "base": _text("dataset that it is a variant of"),
     "role": _text("source, family, target, extra"),
     "test_set_of": _text('of imported ones the dataset that it is a further test set of, or ""'),
     "classes": _count("count", 1, 1_000_000),
@@ -175,7 +179,7 @@ _OF_DATASETS = {
     "metric": _text("what errors on it are of"),
     "chance": _percent("error of the best guess that is the same for all images, percent"),
     "epochs": _count("planned for it"),
-    "content_hash": _any("hash of the images"),
+    "content_hash": _text("hash of the images"),
     "variant": _text("JSON: how it was selected from its base"),
     "class_names": _text("JSON: the classes in the order of their numbers"),
 }
