@@ -125,6 +125,7 @@ def status_lines(status: "Status") -> list[str]:
         if status.awaited
         else "",
         f"further evaluations: {evaluations}" if status.evaluations_planned else "",
+        *_failed(status),
         f"architectures with all their runs: {status.rows_complete} of {status.rows}",
         _jobs(status),
         _held(status),
@@ -134,6 +135,14 @@ def status_lines(status: "Status") -> list[str]:
         _eta(status),
         status.backends,
     ]
+
+
+def _failed(status: "Status") -> list[str]:
+    """Why runs failed, and what to do about it."""
+    lines = [f"failed ({kind}): {reason}" for kind, reason in status.failure_reasons.items()]
+    if lines and not status.jobs:
+        lines.append("to try failed runs again: anynet-study retry STUDY")
+    return lines
 
 
 def _jobs(status: "Status") -> str:

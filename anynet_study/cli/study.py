@@ -93,7 +93,9 @@ def collect(
     made = collect_study(study, anew)
     for line in collect_warnings(made):
         typer.echo(line, err=True)
-    failed = f"{made.failed} failed" + (f" ({by_kind(_failed(study))})" if made.failed else "")
+    failed = f"{made.failed} failed"
+    if made.failed:
+        failed += f" ({by_kind(_failed(study))}; why: anynet-study status {study_name})"
     asked = made.runs - made.unplanned
     print(f"{study.folder.results}: {asked} of {len(study.plan)} planned runs, {failed}")
 

@@ -16,6 +16,7 @@ import matplotlib.style
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
@@ -43,8 +44,8 @@ GREY = "#7F8790"
 POPULATION = BLUE
 TOP = ORANGE
 WORST = VERMILLION
-DIVERGING = "RdBu_r"
-"""Colour map of correlations: blue is -1, white 0, red +1."""
+DIVERGING = LinearSegmentedColormap.from_list("signs", [VERMILLION, "#ffffff", BLUE])
+"""Colours of correlations, here and in the report: orange is -1, white 0, blue +1."""
 SERIES = ((BLUE, "o"), (GREEN, "s"), (PURPLE, "D"), (SKY, "^"), (BLACK, "v"), (GREY, "P"))
 """Colour and marker of the members of a family, in order."""
 

@@ -122,10 +122,14 @@ _OF_RUNS = {
         "C kernels of an earlier version; empty where it is not known",
         RecordedBackend,
     ),
-    "instruction_set": _text("the widest that it could use, as avx512; of a GPU its architecture"),
+    "instruction_set": _text(
+        "the widest that it could use, as avx512; of a GPU its architecture, and what bfloat16 "
+        "used beside torch's operators"
+    ),
     "threads": _count("of the CPU, for one network; 0 where it is not known"),
     "processor": _text("model of the CPU or GPU"),
     "libraries": _text("versions of those that compute"),
+    "scores": _text("SHA-256 of scores/RUN.npy beside the store; empty if none were kept"),
     "journal": _text("file that the record came from"),
 }
 _OF_EVALUATIONS = {

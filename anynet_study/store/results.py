@@ -475,9 +475,13 @@ class ResultStore(Results):
     def scores(self, run_id: str) -> NDArray[np.float32]:
         """(images, classes) the outputs of a run's final network on its test images, in test order.
 
-        UserError where they were not kept in the study's folder.
+        UserError where they were not kept in the study's folder, or are not what was written.
         """
-        if (found := read_scores(self.path, run_id)) is None:
+        runs = self.table("runs", ["run_id", "scores"])
+        digests = dict(zip(*(runs[name].to_pylist() for name in runs.column_names), strict=True))
+        if run_id not in digests:
+            raise UserError(f"no run {run_id} in {self.path}")
+        if (found := read_scores(self.path, run_id, digests[run_id])) is None:
             raise UserError(f"{run_id}: no scores were kept; launch it with launch.scores=true")
         return found
 

@@ -137,7 +137,7 @@ def _resampled(
     of_runs = {"balanced_accuracy", "macro_f1", "quadratic_kappa"}
     if not {"dataset", "classes"} <= set(table_columns(file["datasets"])):
         return
-    run_ids = file["runs/run_id"]
+    kept = runs_table(file, ["run_id", "scores"])
     about = read_table(file["datasets"], ["dataset", "classes"])
     sizes = dict(zip(*about.to_pydict().values(), strict=True))
     for group in prediction_groups(file):
@@ -152,7 +152,8 @@ def _resampled(
             if metrics[row] in of_runs and known:
                 yield row, error_interval(metrics[row], truth, guesses, classes)
             elif metrics[row] == "auroc" and known:
-                scores = read_scores(Path(file.filename), run_ids[row].decode())
+                run_id, digest = (kept[name][row].as_py() for name in kept.column_names)
+                scores = read_scores(Path(file.filename), run_id, digest)
                 if scores is not None and len(scores) == len(truth):
                     yield row, auroc_interval(scores, truth)
 
