@@ -91,6 +91,7 @@ def miniature(folder: Path, architectures: int = 24, count: int = 4) -> Path:
     """
     folder.mkdir(parents=True)
     (folder / "journals").mkdir()
+    (folder / "scores").mkdir()
     study, generator = of_datasets(architectures, count), np.random.default_rng(0)
     truth = generator.integers(0, 10, IMAGES).astype(np.uint16)
     sizes = {"base": 8000, "base-5": 4000, "base-2": 1600}
@@ -109,6 +110,9 @@ def miniature(folder: Path, architectures: int = 24, count: int = 4) -> Path:
                 error = record.error - better
                 own = replace(record, run_id=run, recipe=recipe, error=error, curves=curves)
                 runs.append(replace(own, predictions=seen))
+                if recipe == "labels" and record.dataset == "base":
+                    scores = 2 * np.eye(10)[seen] + generator.normal(size=(IMAGES, 10))
+                    np.save(folder / "scores" / f"{run}.npy", scores.astype(np.float32))
                 if record.dataset in TESTED:
                     for row in evaluated(run, record.dataset, error, generator):
                         evaluations.append(row)
@@ -184,10 +188,11 @@ def written(folder: Path) -> dict[str, Path]:
 #: Of scripts: their input, and what else they are told; FIRST is an architecture of the input.
 ROLES = "--source base --family base=10,base-5=5 --targets target-0=4"
 TOLD = {
-    "best_of_bins": ("miniature", "parameters --top 3"),
+    "best_of_bins": ("miniature", "parameters --top 3 --robustness"),
     "checkpoints": ("miniature", ""),
     "data_budget": ("miniature", ""),
     "edf": ("errors.csv", ""),
+    "ensembles": ("miniature", "base --sizes 1,2,5,10"),
     "figure1": ("cross-domain", ""),
     "figure6": (
         "errors.csv",
@@ -208,9 +213,9 @@ TOLD = {
     "other_targets": ("accuracies.csv", "--accuracy"),
     "pareto": ("errors.csv", f"--costs base=9000,base-5=400 {ROLES}"),
     "recipes": ("miniature", ""),
-    "robustness": ("miniature", "--dataset base"),
+    "robustness": ("miniature", "--dataset base --group-by recipe"),
     "sample_size": ("errors.csv", "--source base --target base-5"),
-    "transfer": ("accuracies.csv", "--accuracy --above 80 --spline --images base=2000"),
+    "transfer": ("miniature", "--above 80 --spline --images base=2000 --across parameters"),
     "transforms": ("miniature", "--dataset base"),
 }
 #: Scripts that want what no committed data have: a tuned study, and one that names its networks.

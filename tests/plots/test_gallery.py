@@ -29,23 +29,23 @@ def test_every_figure_is_drawn_and_nothing_is_wrong_with_its_looks(tmp_path: Pat
 
 
 #: Of the registered figures that draw numbers of their table: the columns that are drawn whole.
-DRAWN = {
-    "heatmap": ["estimate"],
-    **dict.fromkeys(("matrix", "source", "matched", "family"), ["x_error", "y_error"]),
-    "proxies": ["estimate", "low", "high"],
-    "regret": ["regret", "regret_low", "regret_high"],
-    "costs": ["cost", "estimate", "low", "high"],
-    **dict.fromkeys(("depth", "width"), ["error", "value"]),
-    **{"stages": ["estimate"], "stages-given": ["partial"]},
-    "importance": ["importance", "low", "high"],
-    "configurations": ["best", "mean"],
-    "bins": ["mean", "low", "high"],
-    "noise": ["error"],
-    "rank-preservation": ["rank", "rank_best", "rank_worst"],
-    "curves": ["epoch", "low", "median", "high"],
-    "duration": ["epoch", "estimate", "low", "high"],
-    "metrics": ["before", "after"],
-    "improvement": ["relative"],
+DRAWN: dict[str, tuple[str, ...]] = {
+    "heatmap": ("estimate",),
+    **dict.fromkeys(("matrix", "source", "matched", "family"), ("x_error", "y_error")),
+    "proxies": ("estimate", "low", "high"),
+    "regret": ("regret", "regret_low", "regret_high"),
+    "costs": ("cost", "estimate", "low", "high"),
+    **dict.fromkeys(("depth", "width"), ("error", "value")),
+    **{"stages": ("estimate",), "stages-given": ("partial",)},
+    "importance": ("importance", "low", "high"),
+    "configurations": ("best", "mean"),
+    "bins": ("mean", "low", "high"),
+    "noise": ("error",),
+    "rank-preservation": ("rank", "rank_best", "rank_worst"),
+    "curves": ("epoch", "low", "median", "high"),
+    "duration": ("epoch", "estimate", "low", "high"),
+    "metrics": ("before", "after"),
+    "improvement": ("relative",),
 }
 
 
@@ -65,13 +65,12 @@ def test_figures_of_few_and_many_datasets_draw_their_tables(count: int, tmp_path
                 continue
             try:
                 figure, data = loaded.figure(name), loaded.figure_data(name)
-            except UserError as error:
-                assert str(error)
+            except UserError:  # more than there is room for, or nothing of the kind
                 continue
             drawn.add(name)
             lacking = [
                 f"{column} is not drawn"
-                for column in DRAWN.get(name, [])
+                for column in DRAWN.get(name, ())
                 if len(undrawn(figure, data[column].to_numpy(float)))
             ]
             if found := [*faults(figure), *lacking]:
