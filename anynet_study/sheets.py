@@ -25,12 +25,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError, first_line
+from anynet_study.files import read_regular, within_memory
 
 JSON_LINES = (".jsonl", ".ndjson")
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
 ENDINGS = (*CSV_ENDINGS, ".parquet", ".json", *JSON_LINES)
-#: Bytes of a compressed table, unpacked.
-MOST_BYTES = 1 << 30
+#: Of a table, in bytes, unpacked if it is compressed.
+MOST_BYTES = 1 << 28
 #: What a cell without a number may say, in lower case. As a name these are names.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "–", "—")
 SEPARATORS = (",", ";", "\t")
@@ -54,6 +55,9 @@ LEGAL = (
 )
 
 _NAMED = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t"}
+
+#: Between several values in one cell of a table that has lists in its cells.
+SEVERAL = "\ufdd0"
 
 #: A cell is a number, a trimmed text, or None where it is missing.
 Cell = int | float | str | None
@@ -186,12 +190,17 @@ def read_sheet(path: Path, separator: str = "", encoding: str = "") -> Sheet:
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file")
+    with within_memory(path):
+        return _sheet(path, separator, encoding)
+
+
+def _sheet(path: Path, separator: str, encoding: str) -> Sheet:
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     ending, first_row = plain.suffix.lower(), 1
     if ending == ".parquet" and plain == path:
         names, columns = _read_parquet(path)
     elif ending == ".json" or ending in JSON_LINES:
-        names, columns = _read_json(path)
+        names, columns = json_table(str(path), load_json(path))
     elif ending in CSV_ENDINGS:
         separator = separator or "\t" * (ending == ".tsv")
         table = parse_csv(str(path), _content(path), separator, encoding)
@@ -236,6 +245,8 @@ class Csv:
     rows: list[list[str]]
     #: The line of the first record, if no record has several.
     first_row: int
+    #: Columns that the file itself says are classes.
+    classes: tuple[str, ...] = ()
 
     def columns(self) -> list[list[str]]:
         """The cells by column."""
@@ -244,7 +255,7 @@ class Csv:
 
 def _content(path: Path) -> bytes:
     if path.suffix.lower() != ".gz":
-        return path.read_bytes()
+        return read_regular(path, MOST_BYTES)
     try:
         with gzip.open(path) as file:
             content = file.read(MOST_BYTES + 1)
@@ -324,10 +335,16 @@ def load_json(path: Path) -> Any:
 
     Raises UserError for what is no JSON, and for keys given twice.
     """
+    lines = path.name.lower().removesuffix(".gz").endswith(JSON_LINES)
+    return parse_json(str(path), _content(path), lines)
+
+
+def parse_json(where: str, content: bytes, lines: bool) -> Any:
+    """The same of the content of a file that messages call `where`."""
     line = 0
     try:
-        text = _content(path).decode("utf-8-sig")
-        if not path.name.lower().removesuffix(".gz").endswith(JSON_LINES):
+        text = content.decode("utf-8-sig")
+        if not lines:
             return json.loads(text, object_pairs_hook=_once)
         records = []
         for line, record in enumerate(text.splitlines(), 1):  # noqa: B007 - a message names it
@@ -337,7 +354,7 @@ def load_json(path: Path) -> Any:
     except (ValueError, RecursionError) as error:
         what = f"line {line} is not JSON" if line else "not readable JSON"
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise UserError(f"{path}: {what} ({reason})") from None
+        raise UserError(f"{where}: {what} ({reason})") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -348,20 +365,23 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _read_json(path: Path) -> Columns:
-    content = load_json(path)
+def json_table(where: str, content: Any, key: str = "model") -> Columns:
+    """The columns of what a JSON file holds; `key` is what the keys of a mapping of rows name.
+
+    UserError, beginning with `where`, for what is no table.
+    """
     values = list(content.values()) if isinstance(content, Mapping) else []
     if values and all(isinstance(value, Mapping) for value in values):
-        content = [{"model": name, **row} for name, row in content.items()]
+        content = [{key: name, **row} for name, row in content.items()]
     if isinstance(content, list):
         for place, record in enumerate(content, 1):
             if not isinstance(record, Mapping):
-                raise UserError(f"{path}: record {place} is no mapping of column names to values")
+                raise UserError(f"{where}: record {place} is no mapping of column names to values")
         names = list(dict.fromkeys(name for record in content for name in record))
         return names, [[record.get(name) for record in content] for name in names]
     lists = isinstance(content, Mapping) and all(isinstance(cells, list) for cells in values)
     if not lists or len(set(map(len, values))) != 1:
-        raise UserError(f"{path}: not a table; legal: {LEGAL}")
+        raise UserError(f"{where}: not a table; legal: {LEGAL}")
     return list(content), values
 
 
@@ -377,8 +397,9 @@ def read_parquet(path: Path) -> pa.Table:
         )
         if cells > MOST_CELLS:
             raise UserError(f"{path}: {cells:,} cells; at most {MOST_CELLS:,} are read")
-        return file.read()
-    except (pa.ArrowException, OSError, MemoryError) as error:
+        with within_memory(path):
+            return file.read()
+    except (pa.ArrowException, OSError) as error:
         raise UserError(f"{path}: not a readable Parquet table ({first_line(error)})") from None
 
 

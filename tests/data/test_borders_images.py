@@ -10,6 +10,7 @@ from PIL import Image
 from reading import class_of, counts, read, refused
 
 from anynet_study.data import add_dataset
+from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)
 
@@ -343,5 +344,78 @@ def test_animated_images_are_their_first_frame(data_home, tmp_path):
         for number in range(4):
             path = tmp_path / "x" / kind / f"{number}.gif"
             frames[0].save(path, save_all=True, append_images=frames[1:])
-    dataset = add_dataset("moving", tmp_path / "x", size=8)
+    dataset = add_dataset("moving", tmp_path / "x", size=8, max_duplicates=1)
     assert dataset.images("train")[0][0, 0].tolist() == [255, 0, 0]
+
+
+def copied(folder: Path, copies: dict[str, str]) -> None:
+    """16 unlike images of two classes in two splits; and copies: of which, called what."""
+    for part, count in (("train", 6), ("test", 2)):
+        images(folder, (f"{part}/{kind}/{n}.png" for kind in "ab" for n in range(count)))
+    for name, other in copies.items():
+        (folder / other).write_bytes((folder / name).read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("copies", "told"),
+    [
+        (
+            {"train/a/0.png": "test/a/0.png"},
+            r"1 of 4 test images are also training images \(25.0%\).* test/a/0.png.*train/a/0.png",
+        ),
+        (
+            {"train/a/0.png": "train/b/0.png"},
+            r"1 of 16 images are in another class too \(6.2%\), such as train/b/0.png",
+        ),
+    ],
+)
+def test_images_that_repeat_across_splits_and_classes(data_home, tmp_path, copies, told):
+    copied(tmp_path / "x", copies)
+    with pytest.raises(UserError, match=told):
+        add_dataset("x", tmp_path / "x", size=16)
+    assert not (data_home / "x").exists()
+    assert add_dataset("x", tmp_path / "x", size=16, max_duplicates=0.3).meta.duplicates
+
+
+def test_images_that_repeat_within_a_class_are_told_alone(data_home, tmp_path):
+    copied(tmp_path / "x", {"train/a/0.png": "train/a/1.png"})
+    assert add_dataset("x", tmp_path / "x", size=16).meta.duplicates.within_train == 1
+
+
+def test_several_columns_of_yes_and_no(tmp_path):
+    """Rows with several or no yes are classes if they are declared; also CelebA's 1 and -1."""
+    names = flat(tmp_path, 6)
+    marks = [(1, 0, 0), (1, 1, 0), (0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 1)]
+    rows = [f"{name}.png,{','.join(map(str, row))}" for name, row in zip(names, marks, strict=True)]
+    write(tmp_path / "x.csv", ["image,cat,dog,cow", *rows])
+    refused("several classes of an image\\? --label-column cat,dog,cow", tmp_path)
+    refused("im002.png has no class.*--no-class", tmp_path, label_column="cat,dog,cow")
+    listing = read(tmp_path, label_column="cat,dog,cow", no_class="nothing")
+    found = {e.name[-5]: sorted(listing.class_names(e)) for e in listing.train}
+    assert (found["1"], found["2"]) == (["cat", "dog"], ["nothing"])
+    listing = read(tmp_path, label_column="cat,dog", no_class="none")
+    assert len(listing.train) == 4
+    rows = [row.replace(",0", ",-1") for row in rows]
+    write(tmp_path / "x.csv", ["image,cat,dog,cow", *rows])
+    assert len(read(tmp_path, label_column="cat,dog,cow", no_class="none").train) == 5
+    refused("no column 'bird'|has image, cat", tmp_path, label_column="cat,bird")
+
+
+def test_two_columns_of_images_are_asked_about(tmp_path):
+    names = flat(tmp_path, 4)
+    flat(tmp_path, 4, "masks")
+    rows = [f"images/{n}.png,masks/{n}.png,{'ab'[k % 2]}" for k, n in enumerate(names)]
+    write(tmp_path / "x.csv", ["first,second,label", *rows])
+    refused("images in columns 'first' and 'second'; choose with --image-column", tmp_path)
+    assert len(read(tmp_path, image_column="first").train) == 4
+
+
+def test_parts_of_one_table_are_read_together(tmp_path):
+    """Tables of one header that differ in numbers alone, unless they list the same images."""
+    names = flat(tmp_path, 8)
+    rows = [f"{name}.png,{'ab'[n % 2]}" for n, name in enumerate(names)]
+    write(tmp_path / "labels_1.csv", ["file,label", *rows[:4]])
+    write(tmp_path / "labels_2.csv", ["file,label", *rows[4:]])
+    assert len(read(tmp_path).train) == 8
+    write(tmp_path / "labels_2.csv", ["file,label", *rows[3:]])
+    refused("could all be the table of images; choose one with --table", tmp_path)

@@ -30,10 +30,10 @@ from anynet_study.data.readers.image_tables import (
     Row,
     Rows,
     find_tables,
+    holds_tables,
     listing_of,
     one_to_one,
     read_rows,
-    table_files,
 )
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.source.source import Source
@@ -49,10 +49,9 @@ def _is_table(source: Source, root: Folder) -> bool:
     """Images, and a table with their classes, or one that is chosen."""
     if not root.holds_images():
         return False
-    heeded = bool(source.choices.chosen().keys() & set(CHOICES))
-    if not table_files(root):
-        return source.choices.table is not None
-    return heeded or any(table.labels for table in find_tables(source, root)[0])
+    if source.choices.chosen().keys() & set(CHOICES):
+        return source.choices.table is not None or holds_tables(source, root)
+    return any(table.labels for table in find_tables(source, root)[0])
 
 
 def _from_folders(read: Callable[[Source, Folder], Listing]) -> Callable[[Source, Folder], Listing]:

@@ -16,7 +16,7 @@ IMAGE = (
     *("image_id", "image_name", "image", "img", "id_code", "id", "name"),
 )
 LABEL = (
-    *("label", "class", "class_name", "category", "target", "diagnosis", "dx", "species"),
+    *("cls", "label", "class", "class_name", "category", "target", "diagnosis", "dx", "species"),
     *("labels", "classes", "y", "class_id", "label_name", "category_name"),
 )
 GROUP = (
@@ -28,9 +28,11 @@ SPLIT = ("split", "subset", "set", "partition", "fold_name", "split_name", "data
 INDEX = ("", "index", "unnamed_0")
 #: Parts of names of columns that tell an id.
 ID_WORDS = {"id", "ids", "no", "nr", "num", "number", "code", "uid", "key"}
+#: No part, no column, no class: what is left out.
+NONE = "none"
 PARTS = {
     **dict.fromkeys(("train", "training", "trn"), "train"),
-    **dict.fromkeys(("test", "testing", "tst"), "test"),
+    **dict.fromkeys(("test", "testing", "tst", "t10k"), "test"),
     **dict.fromkeys(("val", "valid", "validation", "dev"), "validation"),
 }
 #: What may follow the name of a part: training_set, test_images.
@@ -67,7 +69,8 @@ def part_of(name: str) -> str | None:
 def part_in(path: str) -> str | None:
     """The one part that the words of a table's name, or else its folders', say."""
     for name in (PurePosixPath(path).stem, *reversed(PurePosixPath(path).parts[:-1])):
-        found = {PARTS[word] for word in _words(name) if word in PARTS}
+        words = {*_words(name), *normal_form(name).split("_")}  # t10k is one word
+        found = {PARTS[word] for word in words if word in PARTS}
         if len(found) == 1:
             return found.pop()
     return None
