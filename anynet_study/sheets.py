@@ -30,8 +30,8 @@ from anynet_study.files import read_regular, within_memory
 JSON_LINES = (".jsonl", ".ndjson")
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
 ENDINGS = (*CSV_ENDINGS, ".parquet", ".json", *JSON_LINES)
-#: Bytes of a compressed table, unpacked.
-MOST_BYTES = 1 << 30
+#: Of a table, in bytes, unpacked if it is compressed.
+MOST_BYTES = 1 << 28
 #: What a cell without a number may say, in lower case. As a name these are names.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "–", "—")
 SEPARATORS = (",", ";", "\t")

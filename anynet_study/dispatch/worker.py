@@ -323,8 +323,6 @@ class Worker:
         inherited = self.assignment.plan.inherited(run)
         if launch.keep == "weights" or inherited & {"body", "weights"}:
             save_weights(study.weights(run.run_id), run.run_id, trained.trainer.model)
-        if launch.scores:
-            save_scores(scores_file(study.results, run.run_id), trained.trainer)
         if "state" in inherited:
             end = Checkpoint(study.weights(f"{run.run_id}.state"), run.run_id, launch.engine)
             curves = trained.outcome.curves
@@ -332,11 +330,16 @@ class Worker:
 
     def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> None:
         """Journal a run, after its evaluations: with its row, nothing of it is left to do."""
-        row = record_of(run, trained, seconds, self.assignment.launch.engine)
-        if row.status == "completed":
+        study, launch = self.assignment.study, self.assignment.launch
+        # Otherwise it was trained once more for its weights.
+        new = self.assignment.recorded.runs.get(run.run_id) in (None, "failed")
+        completed, scores = trained.outcome.status == "completed", ""
+        if completed:
             self._keep(run, trained)
-        if self.assignment.recorded.runs.get(run.run_id) in (None, "failed"):
-            self.journals.append(row)  # otherwise it was trained once more for its weights
+        if completed and new and launch.scores:
+            scores = save_scores(scores_file(study.results, run.run_id), trained.trainer)
+        if new:
+            self.journals.append(record_of(run, trained, seconds, launch.engine, scores))
         self.journals.state.ends(run.run_id)
         self._checkpoint(run).unlink(missing_ok=True)
 

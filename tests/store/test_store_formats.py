@@ -47,9 +47,9 @@ STORES = [
 ]
 #: The newest file of each kind. A format that changes needs another one, beside the old.
 NEWEST = {
-    "runs": "journal-4-marked.arrow",
+    "runs": "journal-4-scores.arrow",
     "evaluations": "evaluations-2-kind.arrow",
-    "store": "version-7-evaluated.h5",
+    "store": "version-7-scores.h5",
 }
 
 
@@ -97,7 +97,9 @@ def test_a_format_that_changes_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert columns_of_store(tmp_path / "results.h5") == columns_of_store(store)
 
 
-@pytest.mark.parametrize("name", ["journal-4-marked", "evaluations-2-marked", "evaluations-2-kind"])
+@pytest.mark.parametrize(
+    "name", ["journal-4-marked", "journal-4-scores", "evaluations-2-marked", "evaluations-2-kind"]
+)
 def test_marked_journals(name: str, tmp_path: Path) -> None:
     called = "x.evaluations.arrow" if name.startswith("evaluations") else "x.arrow"
     unpacked(f"{name}.arrow", tmp_path, called)
