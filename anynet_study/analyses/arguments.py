@@ -77,6 +77,13 @@ Evaluations = Annotated[
         help="NAME,... of further test sets that tables are of; default: those that are shifts.",
     ),
 ]
+Baseline = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--baseline",
+        help="PATTERN,... of the architectures that effective robustness is beyond; default: all.",
+    ),
+]
 Images = Annotated[
     list[str] | None, typer.Option("--images", help="NAME=COUNT,... of the test sets' images.")
 ]
@@ -130,6 +137,7 @@ class StudyOptions:
     targets: Targets = None
     shifts: Shifts = None
     evaluations: Evaluations = None
+    baseline: Baseline = None
     images: Images = None
     distances: Distances = None
     accuracy: Accuracy = False
@@ -146,6 +154,7 @@ class StudyOptions:
             parse_roles(self.source_name, self.family or [], self.targets or []),
             shifts=parse_names(self.shifts or []),
             evaluations=parse_names(self.evaluations or []),
+            baseline=parse_names(self.baseline or []),
             images=parse_counts("--images", self.images or [], "NAME=COUNT, such as val=50000"),
             analysis=self.analysis or (),
             **how,
