@@ -84,7 +84,10 @@ Distances = Annotated[
     Path | None,
     typer.Option("--distances", help="Distances of the datasets, as `data distance -o` writes."),
 ]
-Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
+Accuracy = Annotated[
+    bool | None,
+    typer.Option("--accuracy/--error", help="Whether the table's values are accuracies or errors."),
+]
 Fraction = Annotated[
     bool | None,
     typer.Option("--fraction/--percent", help="Whether the table's values are 0 to 1, or to 100."),
@@ -128,7 +131,7 @@ class StudyOptions:
     evaluations: Evaluations = None
     images: Images = None
     distances: Distances = None
-    accuracy: Accuracy = False
+    accuracy: Accuracy = None
     fraction: Fraction = None
 
     def load(self, source: Path) -> "Study":

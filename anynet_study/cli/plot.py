@@ -52,6 +52,8 @@ def plot(
     study = options.load(source)
     figures = [known for analysis in ANALYSES.values() for known in analysis.figures]
     names = chosen_names("--figure", figure, figures)
+    if study.inputs.read_as:
+        typer.echo(f"{study.name}: {study.inputs.read_as}", err=True)
     drawn = draw_figures(study, output, names, suffixes, dpi)
     for made in drawn:
         print(*made.files.values(), sep="\n", end="\n" if made.files else "")

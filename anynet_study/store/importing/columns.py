@@ -25,6 +25,8 @@ class ImportOptions:
     #: Of a wide table the columns that are datasets; all others describe the models then.
     datasets: tuple[str, ...] = ()
     quantity: Quantity | None = None
+    #: What values are where nothing says it, unless they look like the other; None: refused.
+    assumed: Quantity | None = None
     unit: Unit | None = None
     #: "top1" or "top5": of the values; of a table with a column metric, the rows to import.
     metric: str | None = None

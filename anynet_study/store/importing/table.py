@@ -41,6 +41,8 @@ from anynet_study.store.run_arrays import RunArrays
 
 #: A column of weights by which models were drawn, in a table that is no sample of networks.
 SAMPLING_WEIGHT = "sampling_weight"
+#: Errors in percent are rarely higher: most models err on most images.
+HIGH = 50.0
 #: Words in the names of columns that say what their values are.
 _SAYS = {
     "accuracy": re.compile(r"(?<![a-z])acc(uracy|uracies)?(?![a-z])"),
@@ -103,7 +105,7 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
         models=len(cells.models),
         datasets={str(name): float(table[name].median()) for name in table.columns},
         long=roles.dataset is not None,
-        quantity=roles.quantity or _stated(cells, options.quantity),
+        quantity=roles.quantity or _stated(cells, options),
         unit=options.unit or "percent",
         run_columns=dict(roles.run),
         describing=tuple(cells.models.column_names[1:]),
@@ -162,8 +164,8 @@ def table_file(
 
 def errors_of_table(
     sheet: Sheet, options: ImportOptions, known: Known
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors in percent by model and dataset, and what the table says of the models.
+) -> tuple[pd.DataFrame, pd.DataFrame, Quantity]:
+    """Errors in percent by model and dataset, what the table says of the models, and of what.
 
     The mean over replicates where there are several. Raises UserError as `understand` does, and
     for a table of several recipes.
@@ -181,7 +183,7 @@ def errors_of_table(
     errors = errors.rename_axis(index="architecture", columns=None)
     errors.columns = [str(name) for name in errors.columns]
     errors.index = pd.Index(names, name="architecture", dtype=object)
-    return errors, understood.cells.models.to_pandas()
+    return errors, understood.cells.models.to_pandas(), understood.account.quantity
 
 
 def read_cells(sheet: Sheet, roles: Roles) -> Cells:
@@ -341,7 +343,7 @@ def in_error_percent(
     Raises UserError, naming the option that settles it, where nothing says whether they are errors
     or accuracies, or the values speak against what is said.
     """
-    quantity = named or _stated(cells, options.quantity)
+    quantity = named or _stated(cells, options)
     if options.unit is None:
         _check_percent(cells)
     top = 1.0 if options.unit == "fraction" else 100.0
@@ -357,8 +359,12 @@ def in_error_percent(
     return np.asarray(100.0 - percent if quantity == "accuracy" else percent, np.float64)
 
 
-def _stated(cells: Cells, told: Quantity | None) -> Quantity:
-    """What the values of a wide table are: as told, or as the names of all its columns say."""
+def _stated(cells: Cells, options: ImportOptions) -> Quantity:
+    """What the values of a wide table are: as told, or as the names of all its columns say.
+
+    Where they do not say it, it may be assumed of values that do not look like the other.
+    """
+    told = options.quantity
     says: dict[str, Quantity | None] = {}
     datasets: dict[str, str] = {}
     for name in cells.frame["dataset"].cat.categories:
@@ -373,6 +379,8 @@ def _stated(cells: Cells, told: Quantity | None) -> Quantity:
                 f"{cells.path}: {twin!r} and {name!r} seem to be errors and accuracies on one "
                 f"dataset; leave one out with --ignore COLUMN"
             )
+    if told is None and not any(says.values()):
+        told = _assumed(cells, options)
     quantity = told or next(iter(says.values()), None)
     for name, word in says.items():
         if word is None and told is None:
@@ -387,6 +395,19 @@ def _stated(cells: Cells, told: Quantity | None) -> Quantity:
             )
     assert quantity is not None
     return quantity
+
+
+def _assumed(cells: Cells, options: ImportOptions) -> Quantity | None:
+    """Errors, where that is assumed and no dataset has a median that looks like an accuracy."""
+    if options.assumed is None:
+        return None
+    medians = cells.frame.groupby("dataset", observed=True)["value"].median()
+    if medians.max() > HIGH * (0.01 if options.unit == "fraction" else 1):
+        raise UserError(
+            f"{cells.path}: nothing says whether the values are errors or accuracies, and their "
+            f"median on {medians.idxmax()} is {medians.max():g}; say so with --error or --accuracy"
+        )
+    return options.assumed
 
 
 def _check_percent(cells: Cells) -> None:
