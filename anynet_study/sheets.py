@@ -266,11 +266,13 @@ def parse_csv(
     separator: str = "",
     encoding: str = "",
     separators: Sequence[str] = SEPARATORS,
+    fewest: int = 2,
 ) -> Csv:
     """A CSV table in the dialects that spreadsheets and scripts write; rows of nothing are skipped.
 
     Where the separator is not the comma, a comma in a number is a decimal comma. Raises UserError,
-    beginning with `where`, for what is no table: of one column, or with rows of unequal length.
+    beginning with `where`, for what is no table: of fewer columns than `fewest`, or with rows of
+    unequal length.
     """
     wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
     encoding = encoding or ("utf-16" if wide else "utf-8-sig")
@@ -293,7 +295,7 @@ def parse_csv(
     except (csv.Error, TypeError) as error:
         raise UserError(f"{where}: not a readable CSV table ({error})") from None
     names = [name.strip() for name in rows[0]] if rows else []
-    if len(names) < 2:
+    if len(names) < fewest:
         raise UserError(
             f"{where}: {len(names)} columns; needed: a header row, and at least two columns "
             "separated by , ; or tab (another one: import it with --separator)"
@@ -310,7 +312,12 @@ def parse_csv(
 
 def _rows(text: str, separator: str, strict: bool) -> Any:
     """The records that have anything in them."""
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=strict)
+    rows = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=separator,
+        skipinitialspace=separator == " ",
+        strict=strict,
+    )
     return (row for row in rows if any(map(str.strip, row)))
 
 

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -83,7 +84,17 @@ def _unread_in(folder: Folder) -> tuple[str, ...]:
     return (told,)
 
 
-def are_classes(source: Source, root: Folder) -> bool:
+def inner_root(root: Folder, fits: Callable[[Folder], bool]) -> Folder | None:
+    """The folder that fits, of those reached from `root` through the one that holds images."""
+    while not fits(root):
+        holding = [folder for folder in root.folders.values() if folder.holds_images()]
+        if len(holding) != 1 or root.first_image() is not None:
+            return None
+        root = holding[0]
+    return root
+
+
+def hold_classes(root: Folder) -> bool:
     """Two folders or more, at least one of them with images directly in it."""
     return len(root.folders) >= 2 and any(map(Folder.first_image, root.folders.values()))
 
@@ -98,7 +109,7 @@ def _has_classes(folder: Folder) -> bool:
     return any(map(Folder.holds_images, folder.folders.values()))
 
 
-def are_splits(source: Source, root: Folder) -> bool:
+def hold_splits(root: Folder) -> bool:
     """A training folder with class folders."""
     return any(map(_has_classes, _named(root, "train")))
 
