@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 import matplotlib.style
 import numpy as np
 import pandas as pd
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
@@ -89,12 +90,29 @@ class ShownFigure(Figure):
         return picture.getvalue()
 
 
+#: Fonts with the glyphs of Chinese, Japanese and Korean, of which one is installed as a rule.
+FURTHER_FONTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Noto Sans JP", "Noto Sans KR"),
+    *("Source Han Sans SC", "Source Han Sans JP", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
+    *("Droid Sans Fallback", "IPAGothic", "IPAexGothic", "NanumGothic", "PingFang SC"),
+    *("Hiragino Sans", "Microsoft YaHei", "SimHei", "Yu Gothic", "Malgun Gothic"),
+    *("Arial Unicode MS",),
+)
+
+
+@functools.cache
+def font_families() -> list[str]:
+    """The font of all figures, and those that are installed of the others, for glyphs it lacks."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return [STYLE["font.family"], *(name for name in FURTHER_FONTS if name in installed)]
+
+
 def styled(function: Callable[P, R]) -> Callable[P, R]:
     """Run `function` in the project's style, whatever the user's own matplotlib settings are."""
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        with matplotlib.style.context(["default", STYLE]):
+        with matplotlib.style.context(["default", STYLE, {"font.family": font_families()}]):
             return function(*args, **kwargs)
 
     return wrapper

@@ -99,6 +99,8 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
     wide = cells.frame.assign(error=errors)
     table = wide.pivot_table("error", "model", "dataset", "mean", observed=True, sort=False)
     require_plausible(sheet.path, table, known, options.datasets)
+    if options.quantity is None and options.assumed and not _says(cells, roles):
+        _require_errors(cells, table)
     account = TableAccount(
         file=str(sheet.path),
         models_from=roles.model,
@@ -379,8 +381,8 @@ def _stated(cells: Cells, options: ImportOptions) -> Quantity:
                 f"{cells.path}: {twin!r} and {name!r} seem to be errors and accuracies on one "
                 f"dataset; leave one out with --ignore COLUMN"
             )
-    if told is None and not any(says.values()):
-        told = _assumed(cells, options)
+    if not any(says.values()):
+        told = told or options.assumed
     quantity = told or next(iter(says.values()), None)
     for name, word in says.items():
         if word is None and told is None:
@@ -397,17 +399,21 @@ def _stated(cells: Cells, options: ImportOptions) -> Quantity:
     return quantity
 
 
-def _assumed(cells: Cells, options: ImportOptions) -> Quantity | None:
-    """Errors, where that is assumed and no dataset has a median that looks like an accuracy."""
-    if options.assumed is None:
-        return None
-    medians = cells.frame.groupby("dataset", observed=True)["value"].median()
-    if medians.max() > HIGH * (0.01 if options.unit == "fraction" else 1):
+def _says(cells: Cells, roles: Roles) -> bool:
+    """Whether names of columns say that the values are errors, or accuracies."""
+    names = cells.frame["dataset"].cat.categories
+    told = (pattern.search(name.casefold()) for name in names for pattern in _SAYS.values())
+    return roles.quantity is not None or any(told)
+
+
+def _require_errors(cells: Cells, errors: pd.DataFrame) -> None:
+    """UserError where errors that nothing says to be such look like accuracies."""
+    medians = errors.median()
+    if medians.max() > HIGH:
         raise UserError(
             f"{cells.path}: nothing says whether the values are errors or accuracies, and their "
-            f"median on {medians.idxmax()} is {medians.max():g}; say so with --error or --accuracy"
+            f"median on {medians.idxmax()} is {medians.max():g}%; say so with --error or --accuracy"
         )
-    return options.assumed
 
 
 def _check_percent(cells: Cells) -> None:
