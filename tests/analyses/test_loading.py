@@ -211,7 +211,7 @@ def test_what_the_values_of_a_table_are_is_told_or_asked_for(
     """Errors, unless names of columns or options say otherwise; no median above 50% is assumed."""
     (tmp_path / "t.csv").write_text(text)
     if expected is None:
-        with pytest.raises(UserError, match="median on a is 75.5%; say so with --error or --acc"):
+        with pytest.raises(UserError, match=r"median on a is 75\.5%; say so with --error or --acc"):
             load(tmp_path / "t.csv", accuracy=said)
         return
     study = load(tmp_path / "t.csv", accuracy=said)

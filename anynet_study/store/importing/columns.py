@@ -68,7 +68,7 @@ OF_NO_ACCURACY = {
     *("ms", "sec", "secs", "seconds", "time", "latency", "throughput", "fps"),
     *("year", "epoch", "epochs", "lr", "batch", "decay", "dropout", "layers", "passes", "seed"),
     *("average", "avg", "mean", "pct", "learning", "momentum", "loss", "nll", "ece", "brier"),
-    *("memory", "mem", "vram", "hours", "gpus", "cost", "seeds", "runs", "steps", "iterations"),
+    *("mem", "vram", "hours", "gpus", "cost", "seeds", "runs", "steps", "iterations"),
     *("iters", "heads", "channels", "blocks", "downloads", "likes", "stars", "citations"),
     *("interpolation", "unnamed", "count"),
 }
@@ -76,6 +76,7 @@ OF_NO_ACCURACY = {
 NO_DATASETS = {
     *("depth", "width", "input", "input_px", "id", "index", "no", "nr", "n", "images", "date"),
     *("test_images", "train_images", "n_images", "num_images", "samples", "order", "version", ""),
+    *("all", "overall", "total", "memory", "gpu_memory", "peak_memory"),
 }
 #: Such words wherever they are: the spread of an accuracy is none.
 NEVER_ACCURACY = {

@@ -19,6 +19,7 @@ from anynet_study.sheets import (
     first_repeat,
     is_missing,
     is_text,
+    is_unclear_number,
     number,
     read_sheet,
     typed,
@@ -30,6 +31,7 @@ from anynet_study.store.importing.columns import (
     ImportOptions,
     Quantity,
     Roles,
+    describes,
     roles_of,
     stage_columns,
     with_joined_model,
@@ -204,17 +206,36 @@ def read_cells(sheet: Sheet, roles: Roles) -> Cells:
         frame = rows.assign(dataset=sheet.names(roles.dataset), value=sheet.numbers(roles.value))
     else:
         texts = tuple(name for name in roles.others if is_text(sheet.columns[name]))
+        _refuse_unclear_numbers(sheet, texts)
         datasets = [name for name in roles.others if name not in texts]
         frame = _wide(sheet, rows, datasets, roles.model)
     about = (*roles.numbers, *roles.described, *texts)
     if roles.dataset is None:
-        spreads = {name: [written(cell)[1] for cell in sheet.columns[name]] for name in datasets}
-        kept = {f"{name}_std": cells for name, cells in spreads.items() if np.isfinite(cells).any()}
+        spreads = {name: [_spread(cell) for cell in sheet.columns[name]] for name in datasets}
+        kept = {f"{name}_std": cells for name, cells in spreads.items() if any(cells)}
         about += tuple(name for name in kept if name not in sheet.columns)
         columns: dict[str, list[Cell]] = {name: [*cells] for name, cells in kept.items()}
         sheet = replace(sheet, columns={**columns, **sheet.columns})
     cells = Cells(sheet.path, frame, _descriptions(sheet, about, roles.numbers, model))
     return cells.only(frame["value"].notna())
+
+
+def _spread(cell: Cell) -> float | None:
+    spread = written(cell)[1]
+    return None if np.isnan(spread) else spread
+
+
+def _refuse_unclear_numbers(sheet: Sheet, texts: Collection[str]) -> None:
+    """UserError for a column whose cells may be accuracies with something beside them."""
+    for name in texts:
+        cells = sheet.columns[name]
+        if is_unclear_number(cells):
+            place = next(place for place, cell in enumerate(cells) if not is_missing(cell))
+            raise UserError(
+                f"{sheet.path}: row {sheet.first_row + place}, column {name}: {cells[place]!r}: is "
+                "it a number with its spread? Write 85.5 ± 0.2; if it describes the model: "
+                f"--describe {name!r}"
+            )
 
 
 def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str], model: str) -> pd.DataFrame:
@@ -239,8 +260,10 @@ def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str], model: str) -> 
 
 def _told_apart(sheet: Sheet, models: "pd.Series[Any]", model: str) -> str:
     """How rows of one name are told apart: by another column of texts, or as repetitions."""
-    for name, cells in sheet.columns.items():
-        if is_text(cells) and not pd.DataFrame({0: models, 1: cells}).duplicated().any():
+    told = [name for name, cells in sheet.columns.items() if is_text(cells)]
+    for name in (*told, *filter(describes, sheet.columns)):
+        cells = sheet.columns[name]
+        if name != model and not pd.DataFrame({0: models, 1: cells}).duplicated().any():
             return f"unlike models of one name have two columns: --map model={model}{AND}{name}"
     return (
         f"unlike models of one name are told apart by a second column, --map "
