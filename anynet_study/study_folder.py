@@ -22,6 +22,8 @@ from anynet_study.sweep import POPULATION_FILE, PopulationSpec, Sweep
 STUDIES = Path("studies")
 #: Files younger than this, in seconds, may be of a command that is at work just now.
 FRESH = 3600.0
+#: A disk with less room than this, in bytes, is full.
+FULL = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,10 @@ class StudyFolder:
             f"or remove that folder if its runs are not wanted"
         )
 
+    def is_full(self) -> bool:
+        """Whether the disk that holds the study has no room left, not even for a journal."""
+        return shutil.disk_usage(self.folder).free < FULL
+
     def remove_litter(self, finished: Collection[str]) -> None:
         """Remove what is of no use any more: what a kill left half-written, checkpoints of finished
         runs, what ended jobs had to do, and all snapshots of the code but the last.
@@ -187,7 +193,7 @@ class StudyFolder:
         on a file system without locks.
         """
         snapshots = sorted(self.code.glob("[!.]*"), key=lambda path: path.stat().st_mtime)
-        jobs = (self.logs.glob(pattern) for pattern in ("*.json", "*_alive", "*.pkl", "*.sh"))
+        jobs = (self.logs.glob(pattern) for pattern in ("*.json", "*.pkl", "*.sh"))
         for path in chain(_half_written(self.folder), *jobs, snapshots[:-1]):
             with suppress(FileNotFoundError):  # another command was faster
                 if path.lstat().st_mtime < time.time() - FRESH:

@@ -77,12 +77,23 @@ Evaluations = Annotated[
         help="NAME,... of further test sets that tables are of; default: those that are shifts.",
     ),
 ]
+Baseline = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--baseline",
+        help="PATTERN,... of the architectures that effective robustness is beyond; default: all.",
+    ),
+]
 Images = Annotated[
     list[str] | None, typer.Option("--images", help="NAME=COUNT,... of the test sets' images.")
 ]
 Distances = Annotated[
     Path | None,
     typer.Option("--distances", help="Distances of the datasets, as `data distance -o` writes."),
+]
+OwnAnalyses = Annotated[
+    list[str] | None,
+    typer.Option("--analysis", help="MODULE:NAME of an analysis of your own, also of a file here."),
 ]
 Accuracy = Annotated[
     bool | None,
@@ -129,10 +140,12 @@ class StudyOptions:
     targets: Targets = None
     shifts: Shifts = None
     evaluations: Evaluations = None
+    baseline: Baseline = None
     images: Images = None
     distances: Distances = None
     accuracy: Accuracy = None
     fraction: Fraction = None
+    analysis: OwnAnalyses = None
 
     def load(self, source: Path) -> "Study":
         """The study, store or table, with these options."""
@@ -144,7 +157,9 @@ class StudyOptions:
             parse_roles(self.source_name, self.family or [], self.targets or []),
             shifts=parse_names(self.shifts or []),
             evaluations=parse_names(self.evaluations or []),
+            baseline=parse_names(self.baseline or []),
             images=parse_counts("--images", self.images or [], "NAME=COUNT, such as val=50000"),
+            analysis=self.analysis or (),
             **how,
         )
 

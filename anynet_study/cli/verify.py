@@ -124,6 +124,8 @@ def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
         return "nothing to do"
     if finding.repair == "data":
         return "runs already recorded stay as they are; others cannot be trained before"
+    if finding.repair == "scores":
+        return "get the file back; without it, the run has no interval of its AUROC"
     if finding.repair == "keep":
         return "only this store has them: do not delete it (a collect keeps it beside the new one)"
     if study is None:

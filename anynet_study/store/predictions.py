@@ -1,5 +1,7 @@
 """Where a results file keeps per-example predictions, and the true classes beside them."""
 
+import hashlib
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +10,13 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError
-from anynet_study.store.hdf5 import get_text, read_column
+from anynet_study.errors import UserError, first_line
+from anynet_study.files import read_regular
+from anynet_study.store.hdf5 import get_text, read_texts
 from anynet_study.store.layout import evaluation_group, prediction_group, scores_file
+
+#: In bytes: a million images of a thousand classes.
+MOST_SCORES = 4 << 30
 
 
 @dataclass(frozen=True)
@@ -23,23 +29,32 @@ class Truth:
     labels: NDArray[np.uint16] | None
 
 
-def read_scores(store: Path, run_id: str) -> NDArray[np.float32] | None:
+def read_scores(store: Path, run_id: str, digest: str) -> NDArray[np.float32] | None:
     """The outputs of a run's network on its test images; None where they were not kept.
 
-    Shape (images, classes), float32, in test order. Raises UserError for a file that is damaged.
+    Shape (images, classes), float32, in test order. `digest` is the record's, "" in records of
+    before there was one. Raises UserError for a file that is damaged, changed or gone.
     """
     path = scores_file(store, run_id)
     try:
-        found: NDArray[np.float32] = np.load(path)
+        content = read_regular(path, MOST_SCORES)
     except FileNotFoundError:
-        return None
+        if not digest:
+            return None
+        raise UserError(f"{path}: is gone; it has the scores of run {run_id}") from None
+    except OSError as error:
+        raise UserError(f"{path}: no scores can be read from it ({error.strerror})") from None
+    if digest and hashlib.sha256(content).hexdigest() != digest:
+        raise UserError(f"{path}: is not what was written for run {run_id}")
+    try:
+        found: NDArray[np.float32] = np.load(io.BytesIO(content), allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: no scores can be read from it ({error})") from None
+        raise UserError(f"{path}: no scores can be read from it ({first_line(error)})") from None
     return found
 
 
 def prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
-    """The groups of all datasets. Raises KeyError for a damaged one, where `values` gives None."""
+    """The groups of all datasets. Raises KeyError if one is damaged; `values()` would give None."""
     return (file["predictions"][name] for name in file["predictions"])
 
 
@@ -55,7 +70,7 @@ def truths_in(file: h5py.File) -> dict[str, Truth]:
 
 
 def kind_of(group: h5py.Group) -> str:
-    """What the predictions of a group are: see `Truth`; of the first stores always classes."""
+    """The kind of a group's predictions (`Truth`); the first stores have no kind but classes."""
     return get_text(group, "kind", "class")
 
 
@@ -83,7 +98,7 @@ def evaluations_with_predictions(file: h5py.File, dataset: str) -> list[str]:
     parent = evaluation_group(dataset, "x").rpartition("/")[0]
     if parent not in file:
         return []
-    names = read_column(file["labels"], "evaluation").tolist()
+    names = read_texts(file["labels/evaluation"]).to_pylist()
     return [name for name in names if evaluation_group(dataset, name) in file]
 
 
