@@ -471,7 +471,7 @@ def test_several_official_splits_are_named_not_mixed(tmp_path):
 def test_an_index_of_images_is_no_table_of_classes(tmp_path):
     """CUB-200: a number for each image; its labels and splits are by these numbers."""
     kinds = ("001.Crow", "002.Tern")
-    found = images(tmp_path, (f"images/{kind}/{n}.jpg" for kind in kinds for n in range(4)))
+    found = images(tmp_path, (f"images/{kind}/x{n}.jpg" for kind in kinds for n in range(4)))
     write(tmp_path / "images.txt", (f"{n + 1} {name[7:]}" for n, name in enumerate(found)))
     write(tmp_path / "train_test_split.txt", (f"{n + 1} {n % 2}" for n in range(8)))
     listing = read(tmp_path)

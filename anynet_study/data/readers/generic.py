@@ -38,6 +38,7 @@ from anynet_study.data.readers.image_tables import (
     read_rows,
 )
 from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.source import parquet
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError, counted
@@ -163,9 +164,12 @@ def _tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
 def _doubt(source: Source, root: Folder) -> str | None:
     """Why the folders of `root` may be no classes; None where nothing speaks against it."""
     splits = split_parts(root) if hold_splits(root) else []
-    groups = [[*folder.folders.values()] for folder in splits or [root]]
-    for folders in groups:
+    for parent in splits or [root]:
+        folders = [*parent.folders.values()]
         called = [folder.name for folder in folders if folder.holds_images()]
+        if opened := next((n for n in called if f"{n}{parquet.ENDING}" in parent.files), None):
+            told = f"{parent.join(opened)}{parquet.ENDING}"
+            return f"{source.where(told)}: no column of it is known to hold classes"
         wrong = names.no_classes(called)
         # In a folder of its own, a class may well be called train.
         if wrong and (not splits or len(wrong) == len(called)):

@@ -63,7 +63,7 @@ OF_NO_CLASS = {
 FORMS = {
     *("rgb", "depth", "infrared", "thermal", "edges", "original", "originals", "orig", "augmented"),
     *("augmentation", "cropped", "resized", "aligned", "processed", "preprocessed", "jpegimages"),
-    *("segmentationclass", "segmentationobject", "ground", "truth", "class", "object"),
+    *("segmentationclass", "segmentationobject", "ground", "truth"),
 }
 #: Words of names of files that may say parts or classes in a way that is not understood.
 TELLING = {
@@ -124,7 +124,8 @@ def no_classes(names: Collection[str]) -> list[str]:
     }
     marked = [name for name in names if OF_NO_CLASS & set(words[name])]
     pure = [name for name in marked if not rests[name]]
-    forms = all({*rest} <= FORMS for rest in rests.values()) and any(rests.values())
+    joined = {name: normal_form(name).replace("_", "") for name in names}
+    forms = any(rests.values()) and all({*rests[n]} <= FORMS or joined[n] in FORMS for n in names)
     if forms or all(RANGE.fullmatch(normal_form(name)) for name in names):
         return list(names)
     splits = [name for name in names if set(words[name]) & set(PARTS)]
