@@ -19,7 +19,7 @@ from anynet_study.metrics import CURVES, auroc_interval, error_interval, from_wo
 from anynet_study.sql import unknown_column
 from anynet_study.store.hdf5 import get_text, get_texts, is_text, read_texts
 from anynet_study.store.layout import COLUMNS
-from anynet_study.store.opening import decoded, stored_json
+from anynet_study.store.opening import stored_json, stored_values
 from anynet_study.store.predictions import kind_of, prediction_groups, read_scores
 from anynet_study.store.records import (
     NO_PREDICTION,
@@ -224,14 +224,11 @@ def _column(group: h5py.Group, name: str, record: type, count: int) -> pa.Array:
             raise KeyError(f"no column {name}")
         missing = default != default  # NaN
         return pa.repeat(pa.scalar(None if missing else default, RECORDS.field(name).type), count)
-    stored, kind = group[name], _type(group.name, name)
-    if stored.dtype.kind in "SO":
-        texts = read_texts(stored)
-        return texts.cast(pa.string()) if name == "run_id" else texts
-    values = stored[()]
-    if kind is not None and is_text(kind):
-        return decoded(group.file["labels"][name], values)
-    return pa.array(values.astype(bool) if kind == pa.bool_() else values, from_pandas=True)
+    values = stored_values(group[name])
+    if isinstance(values, pa.DictionaryArray):
+        return values.cast(pa.string()) if name == "run_id" else values
+    truth = _type(group.name, name) == pa.bool_()
+    return pa.array(values.astype(bool) if truth else values, from_pandas=True)
 
 
 def _type(table: str, name: str) -> pa.DataType | None:
@@ -335,15 +332,21 @@ def trials_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
     return pa.table(found)
 
 
+def plain(table: pa.Table, kind: pa.DataType) -> pa.Table:
+    """The table with texts of this type in place of dictionaries, and without metadata."""
+    columns = [
+        column.cast(kind) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.table(columns, table.column_names)
+
+
 def to_pandas(table: pa.Table, whole: bool = False) -> "pd.DataFrame":
     """The table for pandas: texts as objects, a missing number as NaN.
 
     `whole`: columns of whole numbers with missing ones are Int64.
     """
-    for number, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            texts = table.column(number).cast(pa.large_string())
-            table = table.set_column(number, field.name, texts)
+    table = plain(table, pa.large_string())
     # Starting threads takes a millisecond.
     frame = table.to_pandas(use_threads=len(table) > 100_000)
     if whole:
