@@ -2,8 +2,9 @@
 
     python analysis/figure_a3.py studies/paper -o figures
 
-The errors of replicates beside those of the whole population; `noise_ceiling.py` prints the
-numbers, and the correlations that the errors would have without the noise.
+The errors of replicates, as densities where there are many, beside those of the population;
+`noise_ceiling.py` prints the numbers, and the correlations that the errors would have without the
+noise.
 """
 
 from anynet_study.analyses.script import draw

@@ -45,6 +45,9 @@ class Options:
     replicates: Replicates = "mean"
     #: The evaluations that tables of further test sets are of; none: those that are shifts.
     evaluations: tuple[str, ...] = ()
+    #: Shell patterns of the architectures through which the line of effective robustness goes, such
+    #: as those trained on the base alone; none: all.
+    baseline: tuple[str, ...] = ()
     #: Ignore the weights of a population that was drawn with unequal probability.
     unweighted: bool = False
     #: Only the runs that this condition keeps, in SQL; "": all.
@@ -162,6 +165,16 @@ class Analysed:
         #: An analysis calls this with the share of its work that is done.
         self.progress: Callable[[float], None] = lambda share: None
 
+    @property
+    def known_tables(self) -> tuple[str, ...]:
+        """The names of all tables, whether they can be made or not."""
+        return tuple(name for name, analysis in self.analyses.items() if analysis.table)
+
+    @property
+    def known_figures(self) -> tuple[str, ...]:
+        """The names of all figures, whether they can be drawn or not."""
+        return tuple(it.name for analysis in self.analyses.values() for it in analysis.figures)
+
     def table(self, name: str) -> pd.DataFrame:
         """The table of an analysis; its `attrs` say how it was computed.
 
@@ -237,8 +250,7 @@ class Analysed:
         for analysis in self.analyses.values():
             if analysis.table and name in (analysis.name, *analysis.older_names):
                 return analysis
-        legal = [name for name, analysis in self.analyses.items() if analysis.table]
-        raise UserError(f"unknown table {name!r}; choose from {', '.join(legal)}")
+        raise UserError(f"unknown table {name!r}; choose from {', '.join(self.known_tables)}")
 
     def study_figure(self, name: str) -> StudyFigure[Any]:
         """Look up a figure; UserError lists the legal names."""
@@ -246,8 +258,7 @@ class Analysed:
         for figure in figures:
             if name in (figure.name, *figure.older_names):
                 return figure
-        legal = ", ".join(figure.name for figure in figures)
-        raise UserError(f"unknown figure {name!r}; choose from {legal}")
+        raise UserError(f"unknown figure {name!r}; choose from {', '.join(self.known_figures)}")
 
     def analysis_of(self, figure: StudyFigure[Any]) -> Analysis[Any]:
         """The analysis that a figure shows."""

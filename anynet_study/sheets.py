@@ -25,22 +25,25 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError, first_line
+from anynet_study.files import read_regular, within_memory
 
 JSON_LINES = (".jsonl", ".ndjson")
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
 ENDINGS = (*CSV_ENDINGS, ".parquet", ".json", *JSON_LINES)
-#: Bytes of a compressed table, unpacked.
-MOST_BYTES = 1 << 30
+#: Of a table, in bytes, unpacked if it is compressed.
+MOST_BYTES = 1 << 28
 #: What a cell without a number may say, in lower case. As a name these are names.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "–", "—")
-SEPARATORS = (",", ";", "\t")
+SEPARATORS = (",", ";", "\t", "|")
 #: The first line by which spreadsheets tell the separator.
 SEPARATOR_LINE = re.compile(r"\s*sep=(.)\s*")
 #: A number as people write it: with a decimal comma, a sign of percent, and a spread.
 WRITTEN = re.compile(
-    r"(?P<value>[-+]?[0-9]+(?:[.,][0-9]+)?)\s*%?(?:\s*(?:±|\+/?-|\\pm)\s*"
+    r"(?P<value>[-+]?[0-9]+(?:[.,][0-9]+)?)\s*%?(?:\s*(?:±|\+/?-|\$?\\pm\$?)\s*"
     r"(?P<spread>[0-9]+(?:[.,][0-9]+)?)\s*%?)?"
 )
+#: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2).
+BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*[^\w\s]+\s*[-+]?\d.*")
 #: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.
 MOST_CELLS = 50_000_000
 #: Records that are looked at to find the separator.
@@ -54,6 +57,9 @@ LEGAL = (
 )
 
 _NAMED = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t"}
+
+#: Between several values in one cell of a table that has lists in its cells.
+SEVERAL = "\ufdd0"
 
 #: A cell is a number, a trimmed text, or None where it is missing.
 Cell = int | float | str | None
@@ -144,6 +150,13 @@ def is_text(cells: list[Cell]) -> bool:
     return bool(there) and all(np.isinf(number(cell)) for cell in there)
 
 
+def is_unclear_number(cells: list[Cell]) -> bool:
+    """Whether all cells of a column of texts may be numbers, with something else beside them."""
+    there = [cell for cell in cells if not is_missing(cell)]
+    matches = [BEGINS_AS_NUMBER.fullmatch(str(cell)) for cell in there]
+    return all(matches) and any(match and match[1] for match in matches)
+
+
 def typed(values: list[Cell]) -> pa.Array:
     """Whole numbers, also those written as floats, numbers or text: the first that all are.
 
@@ -186,12 +199,17 @@ def read_sheet(path: Path, separator: str = "", encoding: str = "") -> Sheet:
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file")
+    with within_memory(path):
+        return _sheet(path, separator, encoding)
+
+
+def _sheet(path: Path, separator: str, encoding: str) -> Sheet:
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     ending, first_row = plain.suffix.lower(), 1
     if ending == ".parquet" and plain == path:
         names, columns = _read_parquet(path)
     elif ending == ".json" or ending in JSON_LINES:
-        names, columns = _read_json(path)
+        names, columns = json_table(str(path), load_json(path))
     elif ending in CSV_ENDINGS:
         separator = separator or "\t" * (ending == ".tsv")
         table = parse_csv(str(path), _content(path), separator, encoding)
@@ -236,6 +254,8 @@ class Csv:
     rows: list[list[str]]
     #: The line of the first record, if no record has several.
     first_row: int
+    #: Columns that the file itself says are classes.
+    classes: tuple[str, ...] = ()
 
     def columns(self) -> list[list[str]]:
         """The cells by column."""
@@ -244,7 +264,7 @@ class Csv:
 
 def _content(path: Path) -> bytes:
     if path.suffix.lower() != ".gz":
-        return path.read_bytes()
+        return read_regular(path, MOST_BYTES)
     try:
         with gzip.open(path) as file:
             content = file.read(MOST_BYTES + 1)
@@ -261,11 +281,13 @@ def parse_csv(
     separator: str = "",
     encoding: str = "",
     separators: Sequence[str] = SEPARATORS,
+    fewest: int = 2,
 ) -> Csv:
     """A CSV table in the dialects that spreadsheets and scripts write; rows of nothing are skipped.
 
     Where the separator is not the comma, a comma in a number is a decimal comma. Raises UserError,
-    beginning with `where`, for what is no table: of one column, or with rows of unequal length.
+    beginning with `where`, for what is no table: of fewer columns than `fewest`, or with rows of
+    unequal length.
     """
     wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
     encoding = encoding or ("utf-16" if wide else "utf-8-sig")
@@ -288,10 +310,10 @@ def parse_csv(
     except (csv.Error, TypeError) as error:
         raise UserError(f"{where}: not a readable CSV table ({error})") from None
     names = [name.strip() for name in rows[0]] if rows else []
-    if len(names) < 2:
+    if len(names) < fewest:
         raise UserError(
             f"{where}: {len(names)} columns; needed: a header row, and at least two columns "
-            "separated by , ; or tab (another one: import it with --separator)"
+            "separated by , ; | or tab (another one: import it with --separator)"
         )
     first = 3 if told else 2
     for line, row in enumerate(rows[1:], first):
@@ -305,7 +327,12 @@ def parse_csv(
 
 def _rows(text: str, separator: str, strict: bool) -> Any:
     """The records that have anything in them."""
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=strict)
+    rows = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=separator,
+        skipinitialspace=separator == " ",
+        strict=strict,
+    )
     return (row for row in rows if any(map(str.strip, row)))
 
 
@@ -324,10 +351,16 @@ def load_json(path: Path) -> Any:
 
     Raises UserError for what is no JSON, and for keys given twice.
     """
+    lines = path.name.lower().removesuffix(".gz").endswith(JSON_LINES)
+    return parse_json(str(path), _content(path), lines)
+
+
+def parse_json(where: str, content: bytes, lines: bool) -> Any:
+    """The same of the content of a file that messages call `where`."""
     line = 0
     try:
-        text = _content(path).decode("utf-8-sig")
-        if not path.name.lower().removesuffix(".gz").endswith(JSON_LINES):
+        text = content.decode("utf-8-sig")
+        if not lines:
             return json.loads(text, object_pairs_hook=_once)
         records = []
         for line, record in enumerate(text.splitlines(), 1):  # noqa: B007 - a message names it
@@ -337,7 +370,7 @@ def load_json(path: Path) -> Any:
     except (ValueError, RecursionError) as error:
         what = f"line {line} is not JSON" if line else "not readable JSON"
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise UserError(f"{path}: {what} ({reason})") from None
+        raise UserError(f"{where}: {what} ({reason})") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -348,20 +381,23 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _read_json(path: Path) -> Columns:
-    content = load_json(path)
+def json_table(where: str, content: Any, key: str = "model") -> Columns:
+    """The columns of what a JSON file holds; `key` is what the keys of a mapping of rows name.
+
+    UserError, beginning with `where`, for what is no table.
+    """
     values = list(content.values()) if isinstance(content, Mapping) else []
     if values and all(isinstance(value, Mapping) for value in values):
-        content = [{"model": name, **row} for name, row in content.items()]
+        content = [{key: name, **row} for name, row in content.items()]
     if isinstance(content, list):
         for place, record in enumerate(content, 1):
             if not isinstance(record, Mapping):
-                raise UserError(f"{path}: record {place} is no mapping of column names to values")
+                raise UserError(f"{where}: record {place} is no mapping of column names to values")
         names = list(dict.fromkeys(name for record in content for name in record))
         return names, [[record.get(name) for record in content] for name in names]
     lists = isinstance(content, Mapping) and all(isinstance(cells, list) for cells in values)
     if not lists or len(set(map(len, values))) != 1:
-        raise UserError(f"{path}: not a table; legal: {LEGAL}")
+        raise UserError(f"{where}: not a table; legal: {LEGAL}")
     return list(content), values
 
 
@@ -377,8 +413,9 @@ def read_parquet(path: Path) -> pa.Table:
         )
         if cells > MOST_CELLS:
             raise UserError(f"{path}: {cells:,} cells; at most {MOST_CELLS:,} are read")
-        return file.read()
-    except (pa.ArrowException, OSError, MemoryError) as error:
+        with within_memory(path):
+            return file.read()
+    except (pa.ArrowException, OSError) as error:
         raise UserError(f"{path}: not a readable Parquet table ({first_line(error)})") from None
 
 

@@ -15,7 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import Event, Timer
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.files import within_memory
 
 if TYPE_CHECKING:  # importing it takes 0.1 s, which those who select nothing need not wait for
     import duckdb
 
-#: What DuckDB may hold, results included.
+#: What DuckDB may hold for a statement of the user's, results included.
 MEMORY = "1GiB"
+#: In bytes: what it may take in all, that included.
+MOST_MEMORY = 5 << 28
 #: How long a SELECT may take.
 SECONDS = 300.0
 #: Of a condition, in characters.
@@ -38,7 +41,6 @@ MAX_LENGTH = 10_000
 #: written or loaded, Python's variables included, and no statement can change that.
 _SETTINGS = {
     "threads": "1",
-    "memory_limit": MEMORY,
     "temp_directory": "",
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
@@ -54,20 +56,29 @@ _WORD = re.compile(rb"[^\s=!<>(),]+")
 
 
 @contextmanager
-def engine() -> Iterator["duckdb.DuckDBPyConnection"]:
-    """A DuckDB in memory that has no tables and can get at none but those it is given."""
+def engine(memory: str = MEMORY) -> Iterator["duckdb.DuckDBPyConnection"]:
+    """A DuckDB in memory that has no tables and can get at none but those it is given.
+
+    `memory` is what it may hold, results included; more than MEMORY is for statements of our own.
+    """
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
-        for name, value in _SETTINGS.items():
+        for name, value in {"memory_limit": memory, **_SETTINGS}.items():
             connection.execute(f"set {name} = '{value}'")
         yield connection
 
 
-def fetch(connection: "duckdb.DuckDBPyConnection", statement: str, what: str = "sql") -> pa.Table:
-    """The rows of a SELECT; whole decimals are int64.
+def fetch(
+    connection: "duckdb.DuckDBPyConnection",
+    statement: str,
+    what: str = "sql",
+    most: int | None = MOST_MEMORY,
+) -> pa.Table:
+    """The rows of a SELECT, in which decimals without a fraction are int64.
 
-    Raises UserError for what DuckDB refuses; the message begins with `what`.
+    `most`: bytes of memory that it may take in all; None for statements of our own. Raises
+    UserError for what DuckDB refuses; the message begins with `what`.
     """
     import duckdb
 
@@ -82,8 +93,10 @@ def fetch(connection: "duckdb.DuckDBPyConnection", statement: str, what: str = "
     timer.start()
     try:
         # A table in memory is bounded, and made with an ear for Ctrl-C; rows that stream are not.
-        connection.execute(f"create temp table answer as {statement}")
-        return _plain(pa.table(connection.sql("from answer")))
+        # DuckDB does not count what some functions hold, such as histogram.
+        with within_memory(what, most) if most else nullcontext():
+            connection.execute(f"create or replace temp table answer as {statement}")
+            return _plain(pa.table(connection.sql("from answer")))
     except (duckdb.InterruptException, RuntimeError) as error:
         if late.is_set():
             raise UserError(f"{what}: takes longer than {SECONDS} s: select less") from None
@@ -99,7 +112,7 @@ def fetch(connection: "duckdb.DuckDBPyConnection", statement: str, what: str = "
 def parsed(
     connection: "duckdb.DuckDBPyConnection", statement: str, what: str = "sql"
 ) -> dict[str, Any]:
-    """The statement as DuckDB's own tree, which it makes of SELECT only.
+    """The tree that DuckDB makes of a statement; it makes one of SELECT only.
 
     Raises UserError for anything but one SELECT; the message begins with `what`.
     """
@@ -125,7 +138,7 @@ def written(connection: "duckdb.DuckDBPyConnection", tree: dict[str, Any]) -> st
 
 
 class Selection:
-    """The rows of a table that a condition keeps, in SQL.
+    """The rows of a table that fulfil a condition, in SQL.
 
     `columns` are those that the table may have; None for the condition keeps all rows. Raises
     UserError in one line for what is no condition, and for a name in it that is no column.
@@ -212,7 +225,7 @@ def unknown_column(name: str, columns: Collection[str]) -> str:
 
 
 def _no_column(name: str, columns: Sequence[str], word: str) -> str:
-    """The same of a name in a condition; `word`: as it stands there, if it may be meant as text."""
+    """The same for a name in a condition; `word` is how it is written if text may be meant."""
     if word.lower() == "nan":
         return "a missing number is found by `is null`, such as error is null"
     if word:
@@ -222,7 +235,7 @@ def _no_column(name: str, columns: Sequence[str], word: str) -> str:
 
 
 def _names(node: Any, compared: bool = False) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Every name of a column in a tree, and whether something before it is compared with it."""
+    """Every name of a column in a tree, and whether it stands on the right of a comparison."""
     if isinstance(node, list):
         for part in node:
             yield from _names(part, compared)
@@ -246,13 +259,13 @@ def _word_at(text: str, location: int) -> str:
 
 
 def _one_line(error: Exception) -> str:
-    """DuckDB's message without its kind, the excerpt of the statement, and lists of functions."""
+    """DuckDB's message without its kind, the excerpt of the statement and lists of functions."""
     text = str(error).partition("\n\nLINE ")[0].partition(": ")[2] or str(error)
     return " ".join(text.partition(" You might need to add explicit")[0].split())
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Sums of whole numbers are decimals of 38 digits, averages are not."""
+    """The table with whole numbers in place of decimals, which sums of whole numbers are."""
     for number, field in enumerate(table.schema):
         if pa.types.is_decimal(field.type) and field.type.scale == 0:
             table = table.set_column(number, field.name, _whole(table.column(number)))

@@ -22,6 +22,8 @@ from anynet_study.sweep import POPULATION_FILE, PopulationSpec, Sweep
 STUDIES = Path("studies")
 #: Files younger than this, in seconds, may be of a command that is at work just now.
 FRESH = 3600.0
+#: A disk with less room than this, in bytes, is full.
+FULL = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,11 @@ class StudyFolder:
     def digests_file(self) -> Path:
         """SHA-256, by path, of the files of weights that runs start from, at the last launch."""
         return self.folder / "weights.json"
+
+    @property
+    def launched_file(self) -> Path:
+        """The sweep as it was at the last launch: what nobody edits, unlike `sweep.yaml`."""
+        return self.folder / "launched.yaml"
 
     @property
     def measured_file(self) -> Path:
@@ -151,8 +158,18 @@ class StudyFolder:
         same = self.population_file.exists() and self.population().equals(population)
         if not same:
             population.write(self.population_file)
-        if not self.sweep_file.exists() or self.sweep_file.read_text(encoding="utf-8") != text:
-            write_text(self.sweep_file, text)
+        for file in (self.sweep_file, self.launched_file):
+            if not file.exists() or file.read_text(encoding="utf-8") != text:
+                write_text(file, text)
+
+    def edited(self) -> dict[str, tuple[str, str]]:
+        """What was edited in `sweep.yaml` since the last launch, by key: before, and now.
+
+        Empty where nothing was, and in a study that an earlier version launched.
+        """
+        if not self.launched_file.exists():
+            return {}
+        return self.sweep().differences_from(Sweep.load(self.launched_file))
 
     def check_extends(self, population: Population) -> None:
         """Raise UserError where this folder holds a study that `population` does not extend."""
@@ -179,6 +196,10 @@ class StudyFolder:
             f"or remove that folder if its runs are not wanted"
         )
 
+    def is_full(self) -> bool:
+        """Whether the disk that holds the study has no room left, not even for a journal."""
+        return shutil.disk_usage(self.folder).free < FULL
+
     def remove_litter(self, finished: Collection[str]) -> None:
         """Remove what is of no use any more: what a kill left half-written, checkpoints of finished
         runs, what ended jobs had to do, and all snapshots of the code but the last.
@@ -187,7 +208,7 @@ class StudyFolder:
         on a file system without locks.
         """
         snapshots = sorted(self.code.glob("[!.]*"), key=lambda path: path.stat().st_mtime)
-        jobs = (self.logs.glob(pattern) for pattern in ("*.json", "*_alive", "*.pkl", "*.sh"))
+        jobs = (self.logs.glob(pattern) for pattern in ("*.json", "*.pkl", "*.sh"))
         for path in chain(_half_written(self.folder), *jobs, snapshots[:-1]):
             with suppress(FileNotFoundError):  # another command was faster
                 if path.lstat().st_mtime < time.time() - FRESH:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import runpy
 import subprocess
 import sys
 from contextlib import AbstractContextManager, chdir, nullcontext, redirect_stderr, redirect_stdout
@@ -129,3 +130,10 @@ def _checked(done: Done, expect: int) -> Done:
 def _written(stream: io.TextIOWrapper) -> str:
     stream.seek(0)
     return stream.read()
+
+
+def run_script(name: str, *arguments: str) -> int:
+    """Run analysis/NAME.py here; its exit code."""
+    with patch.object(sys, "argv", [name, *arguments]), pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "analysis" / f"{name}.py"), run_name="__main__")
+    return int(ended.value.code or 0)

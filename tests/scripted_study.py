@@ -1,6 +1,7 @@
 """A study in a folder of its own, whose Slurm is made of scripts."""
 
 import atexit
+import json
 import os
 from functools import cache
 from pathlib import Path
@@ -11,12 +12,12 @@ from tiny_study import TINY
 
 from anynet_study.dispatch.ledger import intend, settle
 from anynet_study.dispatch.opened import OpenStudy, open_sweep
+from anynet_study.dispatch.worker_state import alive_file
 
 _FOLDER = TemporaryDirectory(prefix="anynet-study-tests-")
 atexit.register(_FOLDER.cleanup)
 #: A data directory in which datasets are packed once for all tests of a process.
 PACKED = _FOLDER.name
-START = "submitit INFO (2026-11-22 03:19:25,012) - Starting with X(job_id=7, hostname={})\n"
 LIMIT = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-22T04:19:25 DUE TO TIME LIMIT ***"
 
 
@@ -62,9 +63,9 @@ def submitted(tiny: OpenStudy, *tasks: slice) -> str:
 
 
 def killed_at(tiny: OpenStudy, job: str, run: int, err: str = "", host: str = "n1") -> str:
-    """Write the logs of a worker that was killed at a run; the run's id."""
-    run_id = tiny.plan[run].run_id
-    out = START.format(host) + f"{run_id} digits a begins\n"
-    (tiny.folder.logs / f"{job}_0_log.out").write_text(out)
+    """Write what a worker that was killed at a run left behind; the run's id."""
+    run_id, logs = tiny.plan[run].run_id, tiny.folder.logs
+    (logs / f"{job}_0_log.out").write_text(f"{run_id} digits a begins\n")
+    alive_file(logs, job).write_text(json.dumps({"host": host, "runs": {run_id: 0.0}}) + "\n")
     (tiny.folder.logs / f"{job}_0_log.err").write_text(err)
     return run_id

@@ -17,11 +17,12 @@ from anynet_study import ResultStore
 from anynet_study.dispatch import datasets_of
 from anynet_study.sweep import Sweep
 from anynet_study.sweep.sweep import DatasetSpec
+from anynet_study.sweep.text import load_yaml
 
 FILES = sorted([*(SWEEPS / "ablations").glob("*.yaml"), *(SWEEPS / "papers").glob("*.yaml")])
 #: Runs of each file.
 RUNS = {"a1": 2500, "a2": 1040, "a3": 998, "a6": 7500, "table-a1": 4}
-RUNS |= {"augmentation": 133, "more-images": 32, "wise-ft": 24, "new-test-sets": 210}
+RUNS |= {"augmentation": 399, "more-images": 32, "wise-ft": 24, "new-test-sets": 210}
 #: Their figures, with what the script is told.
 DRAWN = {
     "a1": "figure_a1.py --dataset cifar10 --proxies imagenet,imagenet-10",
@@ -29,7 +30,7 @@ DRAWN = {
     "a3": "figure_a3.py",
     "a6": "figure_a6.py --recipe pretrained --source imagenet",
     "table-a1": "table_a1.py",
-    "augmentation": "recipes.py --against default",
+    "augmentation": "recipes.py --against default-basic",
     "more-images": "checkpoints.py",
     "wise-ft": "interpolation.py --recipe tuned",
     "new-test-sets": "new_test_set.py test new --dataset cifar10",
@@ -76,7 +77,9 @@ def toy(path: Path) -> list[str]:
     """Overrides: few epochs and small images for every recipe and dataset that the file names."""
     sweep = Sweep.load(path)
     overrides = list(NAMED.get(path.stem, TOY))
-    for name, recipe in sweep.recipes.items():
+    for name in load_yaml(path)["recipes"]:
+        # One with several `pretrained_by` stands for recipes that begin with its name.
+        recipe = next(it for key, it in sweep.recipes.items() if f"{key}-".startswith(f"{name}-"))
         epochs = {"basic": 1}.get(name, 2)
         keys = {"epochs": epochs, "batch_size": 32, "warmup_epochs": 0.5, "resolution": 16}
         overrides += [f"recipes.{name}.{key}={value}" for key, value in keys.items()]

@@ -1,6 +1,7 @@
 """A study of networks of one's own beside drawn and published ones, from its file to its report."""
 
 import json
+import re
 import runpy
 import shutil
 import subprocess
@@ -8,14 +9,19 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import own_models
 import pytest
-from command import ROOT, SWEEPS, environment, in_this_process
+import torch
+from command import ROOT, SWEEPS, environment, in_this_process, train
 from miniatures import write_miniature
+from PIL import Image
 from scripted_study import PACKED
+from sklearn.datasets import load_digits
 from tiny_study import TINY, Type, typing_in
 from torch import nn
 
+from anynet_study.data import Variant, load_dataset, make_view
 from anynet_study.dispatch import worker
 from anynet_study.dispatch.opened import open_sweep
 from anynet_study.dispatch.process import Interruption
@@ -24,6 +30,9 @@ from anynet_study.store import ResultStore, read_journal
 from anynet_study.store.exporting import population_of
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
+from anynet_study.training import Checkpoint, DeviceImages, Recipe, RunSpec, make_trainer
+from anynet_study.training.engine import steps
+from anynet_study.training.together import finish
 
 NETWORKS = "networks: [plain20, 'mine:plain', 'mine:transformer', 'mine:functional']"
 MIXED = TINY.replace("population:\n", f"population:\n  {NETWORKS}\n").replace("tiny", "mixed")
@@ -65,6 +74,63 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     del sys.modules["mine"]
     (folder / "mine.py").unlink()
     return folder
+
+
+def test_random_features_of_the_guide_train_their_classifier_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that is no deep network, by the same engine: its filters stay as they were drawn."""
+    guide = (ROOT / "docs" / "own-networks.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"cat >random_features.py <<'END'\n(.*?)END\n", guide, re.S)
+    (tmp_path / "random_features.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
+    view = make_view(load_dataset("digits"), Variant(base="digits"))
+    network = trace_network("random_features:random_features", 8, 10)
+    recipe = Recipe(epochs=4, batch_size=32, lr=0.05, flip=False, crop="none").resolved(8, 10)
+    run = RunSpec(network, view.identity, recipe)
+    images = DeviceImages(torch.device("cpu"))
+    trainer = make_trainer(run, view, images, "fast")
+    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    found = finish(steps(trainer, run, view, Checkpoint(None, run.run_id, "fast")))
+    kept = trainer.model.state_dict()
+    assert found.error < 8, "a linear classifier of the pixels alone has about 5 to 10%"
+    assert torch.equal(kept["filters"], before["filters"])
+    assert not torch.equal(kept["head.weight"], before["head.weight"])
+
+
+@pytest.mark.slow
+def test_half_of_a_new_test_set_is_trained_on_and_the_other_half_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `papers/new-test-sets.yaml` says at its top, on digits of which some are new."""
+    digits = load_digits()
+    for number in range(300):
+        folder = tmp_path / "source" / "test" / str(digits.target[number])
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = (digits.images[number] * 15).astype(np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    in_this_process(tmp_path, "data", "add", "new", "--from", "source", "--size", 8)
+    in_this_process(tmp_path, "data", "folds", "new", "--count", 2, "-o", "folds")
+    half = ("--split-from", "folds/fold-1.csv", "--size", 8)
+    in_this_process(tmp_path, "data", "add", "new-half", "--from", "source", *half)
+    changes = [
+        "name=halves",
+        "population.count=1",
+        "datasets.with-new={base: [digits, new-half], role: target}",
+        "evaluations.half={test_set: new-half, datasets: [digits, with-new]}",
+        "replicates.count=1",
+        "recipes.basic.epochs=1",
+    ]
+    train(tmp_path, SWEEPS / "quickstart.yaml", *changes)
+    store = ResultStore(tmp_path / "studies/halves/results.h5")
+    tested = store.evaluations(["dataset", "evaluation", "images", "recipe"])
+    tested = tested[tested["evaluation"] == "half"].set_index("dataset")
+    assert 140 <= tested.loc["with-new", "images"] <= 160
+    assert tested.loc["digits", "images"] == tested.loc["with-new", "images"]
+    datasets = store.datasets().set_index("dataset")["train_images"]
+    assert datasets["with-new"] == datasets["digits"] + 300 - tested.loc["digits", "images"]
 
 
 @pytest.mark.slow

@@ -40,6 +40,45 @@ def complaint(tmp_path: Path, text: str, *overrides: str) -> str:
     return message
 
 
+PRETRAINED = """
+  strong: {epochs: 2, datasets: [digits], augment: [augmix]}
+  tuned: {epochs: 1, datasets: [gratings], pretrained: digits, pretrained_by: [basic, strong]}
+  probe: {epochs: 1, datasets: [gratings], pretrained: digits, trained: head}
+"""
+
+
+def test_a_recipe_for_each_way_of_pretraining(tmp_path: Path) -> None:
+    """Pretraining x fine-tuning: each starts from the runs of the recipe that it names."""
+    sweep = load(tmp_path, SMALL + PRETRAINED)
+    assert list(sweep.recipes) == ["basic", "strong", "tuned-basic", "tuned-strong", "probe"]
+    starts = {name: sweep.start_of(name, "gratings") for name in [*sweep.recipes][2:]}
+    assert starts == {
+        "tuned-basic": ("digits", "basic"),
+        "tuned-strong": ("digits", "strong"),
+        "probe": ("digits", "basic"),
+    }
+    assert load(tmp_path, sweep.to_yaml()) == sweep
+    more = "recipes.tuned.lr=0.01"
+    assert load(tmp_path, SMALL + PRETRAINED, more).recipes["tuned-strong"].lr == 0.01
+
+
+@pytest.mark.parametrize(
+    ("override", "reason"),
+    [
+        ("recipes.tuned.pretrained_by=[basic, other]", "other does not train digits from scratch"),
+        ("recipes.tuned.pretrained_by=probe", "probe does not train digits from scratch"),
+        ("recipes.basic.pretrained_by=strong", "pretrained_by: only with pretrained"),
+        (
+            "recipes.tuned-basic={epochs: 1}",
+            "recipes.tuned.pretrained_by: there is a recipe tuned-basic",
+        ),
+        ("recipes.tuned.pretrained_by=[]", "recipes.tuned.pretrained_by"),
+    ],
+)
+def test_ways_of_pretraining_that_are_none(tmp_path: Path, override: str, reason: str) -> None:
+    assert reason in complaint(tmp_path, SMALL + PRETRAINED, override)
+
+
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
 def test_shipped_sweeps_are_legal_and_sample(path: Path, tmp_path: Path) -> None:
     sweep = Sweep.load(path)

@@ -20,10 +20,10 @@ from tiny_study import Type
 
 from anynet_study import ResultStore, stages
 from anynet_study.data import DatasetView
+from anynet_study.dispatch.journalling import WorkerJournals
 from anynet_study.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import Recorded
-from anynet_study.dispatch.run_records import WorkerJournals
 from anynet_study.dispatch.tuning import check_tuning
 from anynet_study.dispatch.worker import Assignment, Worker
 from anynet_study.errors import UserError

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anynet_study.analyses.building import some_of
 from anynet_study.analyses.error_table import described, part_of, read_table
-from anynet_study.analyses.registry import ANALYSES
+from anynet_study.analyses.registry import ANALYSES, known_analyses
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
@@ -37,8 +37,9 @@ def load(
     shifts: Sequence[str] = (),
     images: Mapping[str, int] | None = None,
     distances: Path | None = None,
-    accuracy: bool = False,
+    accuracy: bool | None = None,
     fraction: bool | None = None,
+    analysis: Sequence[str] = (),
     **options: Any,
 ) -> Study:
     """Load a study: a folder or bare name, a results.h5, a CSV or Parquet table, a DataFrame.
@@ -46,12 +47,14 @@ def load(
     In a table the first column (of a DataFrame, the index) names the architecture; the others are
     datasets, with errors in percent, but for those that a population's table has too: of stages
     (d1, w1, b1, g1, ...), block, flops, weight and so on. `accuracy` and `fraction` say that a
-    table holds accuracies, or values from 0 to 1 (False: to 100).
+    table holds accuracies (False: errors), or values from 0 to 1 (False: to 100). A file of which
+    neither this nor its columns say it holds errors, unless a median above 50% speaks against it.
 
     `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
     targets that have no other part. `shifts` are further test sets of the source, `images` the
     numbers of test images. `distances` is the file of distances between datasets that
-    `data distance` writes; in a study's folder it is found by itself. `options` are the fields of
+    `data distance` writes; in a study's folder it is found by itself. `analysis` adds analyses of
+    your own, MODULE:NAME of an `anynet_study.analysis.Analysis`. `options` are the fields of
     `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
     evaluations, unweighted, where.
 
@@ -74,7 +77,8 @@ def load(
     elif isinstance(source, str | Path) and is_table(Path(source)):
         study = _of_file(Path(source), asked, chosen, accuracy, fraction)
     else:
-        study = _of_store(source, asked, chosen, accuracy or fraction is not None)
+        study = _of_store(source, asked, chosen, (accuracy, fraction) != (None, None))
+    study.analyses = known_analyses(analysis)
     if chosen.method == "kendall" and study.weights is not None:
         raise UserError(
             "--method: kendall takes no weights, which the architectures have; legal: spearman, "
@@ -183,7 +187,11 @@ class DatasetOptions:
 
 
 def _of_file(
-    path: Path, asked: DatasetOptions, options: Options, accuracy: bool, fraction: bool | None
+    path: Path,
+    asked: DatasetOptions,
+    options: Options,
+    accuracy: bool | None,
+    fraction: bool | None,
 ) -> Study:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
@@ -194,9 +202,7 @@ def _of_file(
     )
 
 
-def _of_table(
-    name: str, known: dict[str, pd.DataFrame], asked: DatasetOptions, options: Options
-) -> Study:
+def _of_table(name: str, known: dict[str, Any], asked: DatasetOptions, options: Options) -> Study:
     if options.where:
         known = part_of(known, options.where)
     roles, shifts = asked.parts(pd.DataFrame({"dataset": known["errors"].columns}))
@@ -210,7 +216,7 @@ def _of_store(
 ) -> Study:
     if converted:
         raise UserError(
-            f"{source}: --accuracy, --fraction and --percent are for CSV and Parquet tables"
+            f"{source}: --accuracy, --error, --fraction and --percent are for tables in files"
         )
     store = source if isinstance(source, ResultStore) else find_store(source)
     if options.where:

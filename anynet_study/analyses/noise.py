@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import some
 from anynet_study.analysis import Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
@@ -55,26 +54,16 @@ def measured_and_freed(parts: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def noise_bounds(ceiling: pd.DataFrame) -> list[str]:
-    """Where training noise alone keeps correlations low."""
-    known = ceiling[ceiling["icc"].notna()]
-    unclear = list(known.loc[known["icc_low"] <= 0, "dataset"])
-    clear = known[known["icc_low"] > 0].sort_values("ceiling", kind="stable")
-    sentences = []
-    if unclear:
-        sentences.append(
-            f"On {some(unclear, len(ceiling))}, the replicates do not show that architectures "
-            "differ by more than training noise (the interval of the ICC includes 0): a low "
-            "correlation there may be noise, and more replicates would tell."
-        )
-    if len(clear):
-        lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
-        others = "of the other datasets, " if unclear and len(clear) > 1 else ""
-        sentences.append(
-            f"Training noise limits what any proxy can reach: {others}{most} {lowest['dataset']}, "
-            "where a single run cannot be expected to correlate above "
-            f"{wording.number(lowest['ceiling'])} even with a perfect proxy."
-        )
-    return sentences
+    """Where training noise alone keeps correlations low; where it hides all, `health` says so."""
+    clear = ceiling[ceiling["icc_low"] > 0].sort_values("ceiling", kind="stable")
+    if clear.empty:
+        return []
+    lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
+    return [
+        f"Training noise limits what any proxy can reach: {most} {lowest['dataset']}, where a "
+        "single run cannot be expected to correlate above "
+        f"{wording.number(lowest['ceiling'])} even with a perfect proxy."
+    ]
 
 
 NOISE = Analysis[Study](
@@ -126,7 +115,10 @@ CORRECTED = Analysis[Study](
     section="noise",
     shown="folded",
     caption="Correlations without the noise of training",
-    note="What correlations between datasets would be if every error were a mean over many runs.",
+    note="Without noise: what the correlation of two datasets would be if each error were the mean "
+    "over many trainings, which is the correlation of single runs divided by the root of the "
+    "product of both ICCs (Spearman's attenuation formula). The ICCs are estimates, so that it may "
+    "be above 1: the correlation is then one that noise alone may hide.",
 )
 
 

@@ -43,6 +43,8 @@ def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
     """Class counts beside the names; the average only where it is of several targets."""
     averaged = table["target"] == "average"
     count = int(table.loc[~averaged, "difference"].notna().sum())
+    if count < 2:  # an average of one target would say the same again
+        table, averaged = table[~averaged], averaged[~averaged]
 
     def named(name: str, classes: str) -> pd.Series:
         counts = table[classes].map("{:.0f}".format, na_action="ignore")

@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -107,6 +107,21 @@ def show(title: str, table: pd.DataFrame) -> None:
     print(f"{title}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
 
 
+def described(study: Study, column: str) -> pd.Series:
+    """By architecture what a column says of it, such as "parameters" or a column of a table.
+
+    "family", where no column has that name: the letters that the name of a network begins with.
+    Raises UserError with the legal names.
+    """
+    table = study.architectures.set_index("architecture")
+    if column == "family" and column not in table and "network" in table:
+        table["family"] = table["network"].str.removeprefix("timm:").str.extract("^([A-Za-z]+)")
+    if column not in table:
+        known = ", ".join(map(str, table)) or "none"
+        raise UserError(f"{study.name}: knows no {column} of its architectures; there are {known}")
+    return table[column]
+
+
 def errors_on_test_sets(
     study: Study, dataset: str, kind: EvaluationKind | None = None, own: str = ""
 ) -> tuple[pd.DataFrame, dict[str, int] | None]:
@@ -123,14 +138,20 @@ def errors_on_test_sets(
         check_datasets(study, [own, *told])
         return study.errors[[own, *told] if told else [*study.errors]], study.image_counts or None
     tables = study.tested_on(kind) if known and (kind or told) else known
+    name = tested_dataset(study, dataset, tables)
+    counts = study.images.get(name, {})
+    return tables[name], counts if set(tables[name]) <= set(counts) else None
+
+
+def tested_dataset(study: Study, dataset: str, tables: Mapping[str, pd.DataFrame]) -> str:
+    """The dataset of these tables that is meant: the one that is named, or the only one."""
     names = list(tables) or list(study.errors.columns)
     if not dataset and len(names) > 1:
         raise UserError(f"{study.name}: say which --dataset; there are {', '.join(names)}")
     name = dataset or names[0]
     if name not in tables:
         raise UserError(f"{study.name}: {name} has no further test sets")
-    counts = study.images.get(name, {})
-    return tables[name], counts if set(tables[name]) <= set(counts) else None
+    return name
 
 
 def source_or_first(study: Study) -> str:

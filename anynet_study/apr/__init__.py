@@ -25,7 +25,7 @@ from anynet_study.apr.correlations import adjust, as_matrix, correlations, inter
 from anynet_study.apr.drivers import cumulative, drivers, importance, stage_drivers
 from anynet_study.apr.edf import edf, edf_summary, good_range, random_search
 from anynet_study.apr.edf_compare import compare_spaces, match_complexity
-from anynet_study.apr.error_tables import FEWEST, check_errors, exclusions, in_percent
+from anynet_study.apr.error_tables import FEWEST, check_errors, exclusions
 from anynet_study.apr.fits import LinearFit, Scale, linear_fit, spline_fit
 from anynet_study.apr.gaps import gaps, sampling_gaps, shift_agreement, shift_ranks
 from anynet_study.apr.interval_formulas import (
@@ -48,6 +48,7 @@ from anynet_study.apr.population import (
 from anynet_study.apr.predictions import (
     UNKNOWN,
     correctness,
+    ensembles,
     label_set_accuracy,
     mcnemar,
     nested_label_sets,
@@ -56,12 +57,22 @@ from anynet_study.apr.predictions import (
     restrict,
 )
 from anynet_study.apr.proxies import best_proxies, class_or_size, match_family, proxy_costs
-from anynet_study.apr.rank_preservation import rank_preservation, replicate_intervals, tied_ranks
+from anynet_study.apr.rank_preservation import (
+    rank_preservation,
+    replicate_intervals,
+    sampling_intervals,
+    tied_ranks,
+)
 from anynet_study.apr.regret import selection_regret
-from anynet_study.apr.robustness import average_robustness, effective_robustness
+from anynet_study.apr.robustness import (
+    average_robustness,
+    effective_robustness,
+    robustness_lines,
+)
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.simultaneous import can_be_largest, simultaneous
 from anynet_study.apr.transfer import (
+    covariate_fits,
     improvement_fits,
     normalised,
     relative_improvement,
@@ -112,6 +123,7 @@ __all__ = [
     "corrected_correlations",
     "correctness",
     "correlations",
+    "covariate_fits",
     "cumulative",
     "draw",
     "drivers",
@@ -120,6 +132,7 @@ __all__ = [
     "edf_summary",
     "effective_robustness",
     "effective_size",
+    "ensembles",
     "exclusions",
     "explained_beyond",
     "fisher_interval",
@@ -127,7 +140,6 @@ __all__ = [
     "good_range",
     "importance",
     "improvement_fits",
-    "in_percent",
     "interval_widths",
     "is_best",
     "is_preserved",
@@ -154,7 +166,9 @@ __all__ = [
     "resample",
     "resample_correlations",
     "restrict",
+    "robustness_lines",
     "sampling_gaps",
+    "sampling_intervals",
     "selection_regret",
     "shift_agreement",
     "shift_ranks",

@@ -224,6 +224,60 @@ def label_set_accuracy(
     return with_attrs(pd.concat(parts, ignore_index=True), level, n=len(right))
 
 
+def ensembles(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    sizes: Sequence[int],
+    draws: int = 100,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Top-1 errors of ensembles, whose probabilities are the mean of those of their models.
+
+    `scores` (models, images, classes) are logits, `labels` (images,) class numbers; images without
+    a label (65535) count nowhere. Returns DataFrame[size, chosen, error, low, high, alone], in
+    percent. "random": the mean over `draws` sets of so many models, and percentiles over the sets.
+    "best": the best on one half of the images, tested on the other half, and the reverse; the
+    error is the mean of both, and the interval their sampling error (Clopper-Pearson). `alone` is
+    the mean error of the members by themselves. Raises UserError for sizes that are illegal.
+    """
+    check_level(level)
+    truth = np.asarray(labels)
+    known = truth != UNKNOWN
+    shares = scipy.special.softmax(np.asarray(scores, np.float32)[:, known], axis=2)
+    truth, count = truth[known], len(shares)
+    if not len(truth) or min(sizes, default=0) < 1 or max(sizes) > count:
+        raise UserError(f"sizes: {list(sizes)}; legal: 1 to {count} models, of images with labels")
+    single = shares.argmax(axis=2) != truth
+    generator = np.random.default_rng(seed)
+    halves = np.array_split(generator.permutation(len(truth)), 2)
+    rows: list[dict[str, object]] = []
+    for size in sizes:
+        sets = [generator.permutation(count)[:size] for _ in range(draws)]
+        wrong = [100 * _wrong(shares[chosen], truth).mean() for chosen in sets]
+        low, high = np.percentile(wrong, [50 * (1 - level), 50 * (1 + level)])
+        alone = 100 * np.mean([single[chosen].mean() for chosen in sets])
+        ends = {"error": np.mean(wrong), "low": low, "high": high, "alone": alone}
+        rows.append({"size": size, "chosen": "random", **ends})
+        right = np.zeros(len(truth), bool)
+        members = []
+        for own, other in (halves, halves[::-1]):
+            best = np.argsort(single[:, own].mean(axis=1), kind="stable")[:size]
+            right[other] = ~_wrong(shares[best][:, other], truth[other])
+            members.append(single[best][:, other].mean(axis=1).mean())
+        error = 100 * (1 - right.mean())
+        low, high = binomial_interval(error, len(truth), level)
+        ends = {"error": error, "low": float(low), "high": float(high)}
+        rows.append({"size": size, "chosen": "best", **ends, "alone": 100 * np.mean(members)})
+    return with_attrs(pd.DataFrame(rows), level, n=count)
+
+
+def _wrong(shares: NDArray[Any], truth: NDArray[Any]) -> NDArray[np.bool_]:
+    """(images,) whether the mean of `shares` (models, images, classes) is wrong."""
+    found: NDArray[np.bool_] = shares.mean(axis=0).argmax(axis=1) != truth
+    return found
+
+
 def restrict(scores: ArrayLike, label_set: Collection[int]) -> Classes:
     """(images,) the class of the highest score among a label set's, of scores (images, classes)."""
     table = np.asarray(scores)

@@ -6,6 +6,7 @@ clearly apart swap places; of thousands of pairs, noise alone makes a few swap, 
 stated share of them has to.
 """
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from anynet_study.apr.error_tables import check_long
-from anynet_study.apr.interval_formulas import wilson_interval
+from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
 from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
 from anynet_study.apr.simultaneous import bonferroni, counted
 from anynet_study.apr.verdicts import is_preserved
@@ -94,6 +95,26 @@ def _variances(groups: pd.DataFrame, freedom: Floats, noise: Noise) -> Floats:
     found = scipy.optimize.minimize(unlikely, np.zeros(2)).x
     modelled: Floats = pooled * np.exp(found[0] + found[1] * away)
     return modelled
+
+
+def sampling_intervals(
+    errors: pd.DataFrame, images: Mapping[str, int] | None, level: float = 0.95
+) -> pd.DataFrame:
+    """Errors with the sampling error of their test set, for `tied_ranks`.
+
+    `errors` in percent, architectures x test sets; `images` their numbers of images, None: not
+    known. Returns DataFrame[dataset, architecture, error, low, high], without missing errors: the
+    Clopper-Pearson interval, or the error itself where the number is not known.
+    """
+    parts = []
+    for name, column in errors.items():
+        known = column.dropna()
+        low = high = known.to_numpy(float)
+        if images is not None and name in images:
+            low, high = binomial_interval(known, images[str(name)], level)
+        part = {"dataset": str(name), "architecture": known.index, "error": known.to_numpy(float)}
+        parts.append(pd.DataFrame({**part, "low": low, "high": high}))
+    return with_attrs(pd.concat(parts, ignore_index=True), level, n=len(errors))
 
 
 def tied_ranks(intervals: pd.DataFrame) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from anynet_study.apr.gaps import image_count
 from anynet_study.apr.interval_formulas import binomial_interval
 from anynet_study.apr.options import Floats, check_level, with_attrs
 from anynet_study.apr.simultaneous import bonferroni, counted
+from anynet_study.apr.transfer import ENDS, fit_row
 from anynet_study.apr.verdicts import SMALLEST_ROBUSTNESS, verdict
 from anynet_study.errors import UserError
 
@@ -66,6 +67,42 @@ def average_robustness(
     no_ratio = (notes == "") & with_base.isna()
     result = result.assign(note=notes.mask(no_ratio, f"0% on {base}: no ratio")).reset_index()
     return with_attrs(result, None if images is None else level, n=(notes == "").sum())
+
+
+def robustness_lines(
+    accuracies: pd.DataFrame,
+    base: str,
+    groups: pd.Series,
+    scale: Scale = "logit",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Of each group of architectures, a line of every shift on the base accuracy (paper 5).
+
+    `accuracies` as in `average_robustness`; `groups` names each architecture's group, such as its
+    recipe or family, NaN where it has none. Lines of different groups that differ in height at the
+    same base accuracy are what effective robustness is about.
+
+    Returns DataFrame[group, shift, n, accuracy, correlation, ..., slope, slope_low, ..., excluded,
+    note]: the mean accuracy on the shift, and the fit as in `transfer_fits`, on `scale`. With more
+    than one shift their mean is the shift "average".
+    """
+    check_level(level, resamples, seed)
+    table, names = checked_table(accuracies, base, None)
+    shown = table.assign(**{AVERAGE: table[names].mean(axis=1, skipna=False)})
+    shifts = [*names, AVERAGE][: len(names) + (len(names) > 1)]
+    rows = []
+    for group, members in groups.groupby(groups, sort=False):
+        own = shown.reindex(members.index)
+        for shift in shifts:
+            both = own[[base, shift]].dropna()
+            row: dict[str, object] = {"group": str(group), "shift": shift, "n": len(both)}
+            row |= fit_row(both[base], both[shift], scale, resamples, seed, level)
+            rows.append({**row, "accuracy": both[shift].mean()})
+    columns = ["group", "shift", "n", "accuracy", *ENDS, "excluded", "note"]
+    result = pd.DataFrame(rows).reindex(columns=columns)
+    return with_attrs(result, level, "pearson", scale=scale)
 
 
 def checked_table(

@@ -65,6 +65,40 @@ def transfer_fits(
     return with_attrs(result, level, "pearson", scale=scale)
 
 
+def covariate_fits(
+    scores: pd.DataFrame,
+    covariate: pd.Series,
+    groups: Mapping[str, pd.Series],
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Linear fits of each column on the logarithm of a covariate, such as the number of parameters.
+
+    `scores` and `ranges` as in `transfer_fits`; `covariate` is positive, `groups` says by name
+    which architectures (bool) each fit is of (paper 3, Figure 9: all, and those above an accuracy
+    on the source). Returns DataFrame[target, models, n, correlation, ..., slope, ..., note]; the
+    slope is in points for a tenfold covariate. Raises UserError for a covariate that is not
+    positive.
+    """
+    check_level(level, resamples, seed)
+    first, *others = scores.columns
+    table = normalised(scores, first, others, ranges) if others else check_errors(scores, 0)
+    values = covariate.reindex(table.index).astype(float)
+    if not (values.dropna() > 0).all():
+        raise UserError(f"covariate: {covariate.name} has values that are not above 0")
+    rows = []
+    for target in table.columns:
+        for models, chosen in groups.items():
+            both = pd.DataFrame({"x": np.log10(values), "y": table[target]})
+            both = both[chosen.reindex(both.index, fill_value=False)].dropna()
+            row: dict[str, object] = {"target": target, "models": models, "n": len(both)}
+            rows.append(row | fit_row(both["x"], both["y"], "linear", resamples, seed, level))
+    columns = ["target", "models", "n", *ENDS, "excluded", "note"]
+    return with_attrs(pd.DataFrame(rows).reindex(columns=columns), level, "pearson", scale="linear")
+
+
 def fit_row(
     x: pd.Series,
     y: pd.Series,

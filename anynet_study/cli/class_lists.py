@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import frame_cells, print_table
 from anynet_study.errors import UserError, first_line
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Chosen classes that a table on the terminal shows.
 SHOWN = 10
@@ -34,33 +37,51 @@ def stats(
             metavar="LIST", help="A text file, one class in a line: n01440764, or a noun."
         ),
     ],
+    against: Annotated[
+        Path | None, opt("Another list: how far the two overlap.", metavar="LIST")
+    ] = None,
     wordnet: WordNetFolder = None,
     picture: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe the part of WordNet that classes span: nodes, edges, density, depth.
+    """Describe the part of WordNet that classes span: nodes, edges, density, modularity, depth.
 
     It is the classes and all that they are a kind of. A class is a number of WordNet 3.0 (what
     ImageNet's folders are called), or a noun of one sense; the rest of its line does not count
-    after a tab.
+    after a tab. Siblings are classes that are directly of the same kind. The overlap with another
+    list is the share of all classes, and of all their direct kinds, that both have.
 
     \b
-    Example:
+    Examples:
       anynet-study data classes stats imagenet-classes.txt
+      anynet-study data classes stats mine.txt --against imagenet-classes.txt --picture lists.png
     """
-    from anynet_study.curation import WordNet, tree_statistics
+    from anynet_study.curation import WordNet, overlap, siblings, tree_statistics
 
-    names = _listed(classes)
     nouns = WordNet.read(wordnet)
-    synsets = list(dict.fromkeys(map(nouns.find, names)))
-    found = tree_statistics(nouns, synsets)
+    paths = [classes, *([against] if against is not None else [])]
+    if len({path.stem for path in paths}) < len(paths):
+        raise UserError(f"--against {against}: give it another name than {classes}")
+    lists = {path.stem: list(dict.fromkeys(map(nouns.find, _listed(path)))) for path in paths}
+    found = {name: tree_statistics(nouns, synsets) for name, synsets in lists.items()}
+    shared = overlap(nouns, *lists.values()) if against is not None else None
     if picture is not None:
-        depths = [float(nouns.depth(synset)) for synset in synsets]
-        _draw(picture, {"": {"classes": depths}}, "depth in WordNet")
+        depths = {name: [float(nouns.depth(one)) for one in of] for name, of in lists.items()}
+        kin = {name: [float(n) for n in siblings(nouns, of, of)] for name, of in lists.items()}
+        panels = {"depth in WordNet": depths, "siblings in the list": kin}
+        _draw(picture, panels, "of a class")
     if as_json:
-        print(json.dumps(found, indent=1))
+        told = found if shared is not None else found[classes.stem]
+        print(json.dumps(told | ({"overlap": shared} if shared is not None else {}), indent=1))
         return
-    print_table((), [(key.replace("_", " "), f"{value:.6g}") for key, value in found.items()])
+    rows = [
+        (key.replace("_", " "), *(f"{of[key]:.6g}" for of in found.values()))
+        for key in found[classes.stem]
+    ]
+    print_table(("", *found) if shared is not None else (), rows)
+    if shared is not None:
+        of_kinds = f"{shared['parents']:.1%} of what they are directly kinds of"
+        print(f"both lists have {shared['classes']:.1%} of the classes, and {of_kinds}")
 
 
 @classes_app.command()
@@ -93,6 +114,18 @@ def select(
         Path | None,
         opt("Write the chosen as terms of `data label`.", "--output", "-o", metavar="FILE"),
     ] = None,
+    images_per_class: Annotated[
+        int | None,
+        opt("Take at most so many images of each class, of its most similar captions.", min=1),
+    ] = None,
+    images: Annotated[
+        Path | None, opt("Write image, class, similarity of these.", metavar="FILE")
+    ] = None,
+    source: Annotated[
+        str | None, opt("The dataset whose training images these are, for --add.", "--from")
+    ] = None,
+    add: Annotated[str | None, opt("Make a dataset of these images.", metavar="NAME")] = None,
+    force: Annotated[bool, opt("Replace a dataset of this name.", "--force")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Choose classes, nouns of WordNet, that captions name and describe, and not those of a list.
@@ -103,17 +136,25 @@ def select(
     it, of the inner product of embeddings of the caption and of WordNet's gloss. What it is worth
     depends on the embedder: the share of unrelated captions and glosses that reach the threshold is
     told, and which are the most similar. To `ngrams` these are those that share words or syllables:
-    it knows no meanings.
+    it knows no meanings. The images of the chosen classes are those whose captions count for them;
+    the table of captions then has a column image.
 
     \b
     Examples:
       anynet-study data classes select captions.csv --exclude imagenet-classes.txt -o terms.csv
+      anynet-study data classes select captions.csv --images-per-class 1000 --images chosen.csv \
+        --from pool --add not-imagenet
       anynet-study data label captions.csv --terms terms.csv --synonyms
     """
     from anynet_study.curation import WordNet, open_embedder, read_table, select_classes
 
     embed = open_embedder(embedder)
-    texts = list(read_table(captions, ("caption",))["caption"].astype(str))
+    if (source is None) != (add is None):
+        raise UserError("--from and --add go together: whose images, and the dataset to make")
+    wants_images = images is not None or add is not None
+    columns = ("image", "caption") if wants_images else ("caption",)
+    table = read_table(captions, columns)
+    texts = list(table["caption"].astype(str))
     names = [] if exclude is None else _listed(exclude)
     nouns = WordNet.read(wordnet)
     excluded = {synset for name in names for synset in nouns.named(name)}
@@ -123,6 +164,12 @@ def select(
         of_each = dict([*found.candidates.groupby("class")["similarity"]])
         shown = {"the chosen classes": over_classes, "captions of each candidate": of_each}
         _draw(picture, shown, "similarity of caption and gloss")
+    if wants_images:
+        chosen = found.captions.assign(image=table["image"].to_numpy()[found.captions["row"]])
+        chosen = chosen.drop_duplicates("image")
+        if images_per_class is not None:
+            chosen = chosen.groupby("class", sort=False).head(images_per_class)
+        _keep_images(chosen, images, source, add, force)
     candidates = found.candidates["class"].nunique()
     if output is not None:
         save_csv(found.classes, output)
@@ -143,6 +190,23 @@ def select(
         print(f"and {len(found.classes) - SHOWN:,} more: -o writes all")
     print("\nmost similar of captions and classes that they do not name:")
     print_table(*frame_cells(found.unrelated)[:2], left=2)
+
+
+def _keep_images(
+    chosen: "pd.DataFrame", path: Path | None, source: str | None, add: str | None, force: bool
+) -> None:
+    """Write a table of images with their classes, and make the dataset of them, if asked."""
+    from anynet_study.curation import pack_labelled
+    from anynet_study.data import load_dataset
+
+    if path is not None:
+        save_csv(chosen[["image", "class", "similarity"]], path)
+    if source is not None and add is not None:
+        given = {
+            image: (name,) for image, name in zip(chosen["image"], chosen["class"], strict=True)
+        }
+        note = "classes by the similarity of captions"
+        pack_labelled(load_dataset(source), given, add, note, force)
 
 
 @classes_app.command()

@@ -33,7 +33,9 @@ ClassesOf = Annotated[
 ]
 Table = Annotated[str | None, opt("The table of images, if it is not obvious.", metavar="FILE")]
 ImageColumn = Annotated[str | None, opt("Its column of paths or names of images.", metavar="NAME")]
-LabelColumn = Annotated[str | None, opt("Its column of classes.", metavar="NAME")]
+LabelColumn = Annotated[
+    str | None, opt("Its column of classes, or columns of 0 and 1.", metavar="NAME,...")
+]
 GroupColumn = Annotated[
     str | None, opt("Its column of groups, kept whole, or none.", metavar="NAME")
 ]
@@ -44,6 +46,9 @@ SplitValues = Annotated[
 ]
 LabelSeparator = Annotated[
     str | None, opt("What is between several classes in one cell.", metavar="MARK")
+]
+NoClass = Annotated[
+    str | None, opt("The class of images without one; none leaves them out.", metavar="NAME")
 ]
 Ignore = Annotated[str | None, opt("Files and folders to leave out.", metavar="NAME,...")]
 IgnoreCase = Annotated[bool, opt("Classes that differ in case only are one.", "--ignore-case")]
@@ -75,6 +80,9 @@ def add(
     ] = 0.2,
     seed: Annotated[int, opt("Seed of the held-out split and of limits.")] = 0,
     max_broken: Annotated[float, opt("Share of unreadable images that is tolerated.")] = 0.01,
+    max_duplicates: Annotated[
+        float, opt("Share of images that may repeat across splits, or across classes.")
+    ] = 0.05,
     limit_per_class: Annotated[
         int | None, opt("At most this many images of each class of each split.")
     ] = None,
@@ -94,6 +102,7 @@ def add(
     split_column: SplitColumn = None,
     split_values: SplitValues = None,
     label_separator: LabelSeparator = None,
+    no_class: NoClass = None,
     ignore: Ignore = None,
     ignore_case: IgnoreCase = False,
     force: Annotated[bool, opt("Replace a dataset of this name.", "--force")] = False,
@@ -132,6 +141,7 @@ def add(
         test_share=test_share,
         seed=seed,
         max_broken=max_broken,
+        max_duplicates=max_duplicates,
         limit_per_class=limit_per_class,
         fraction=fraction,
         split_from=split_from,
@@ -157,6 +167,7 @@ def inspect(
     split_column: SplitColumn = None,
     split_values: SplitValues = None,
     label_separator: LabelSeparator = None,
+    no_class: NoClass = None,
     ignore: Ignore = None,
     ignore_case: IgnoreCase = False,
     as_json: AsJson = False,

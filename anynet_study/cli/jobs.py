@@ -37,8 +37,8 @@ def cancel(study_name: StudyName) -> None:
     with study.locked():
         told = cancel_jobs(study)
     if told.running or told.queued:
-        running, waiting = (counted(n, "job") for n in (told.running, told.queued))
-        print(f"cancelled: {running} that ran, {waiting} that waited")
+        parts = [(told.running, "running"), (told.queued, "waiting")]
+        print("cancelled:", ", ".join(counted(n, f"{state} job") for n, state in parts if n))
     if told.elsewhere:
         raise WorkFailedError(
             f"workers of {study.folder} are on {', '.join(told.elsewhere)}, cannot be seen from "

@@ -3,16 +3,21 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from anynet_study.cli.class_lists import WordNetFolder
 from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.rows import save_csv
-from anynet_study.cli.tables import print_table
+from anynet_study.cli.tables import frame_cells, print_table
 from anynet_study.errors import UserError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Classes that a picture has room for.
+MOST_DRAWN = 50
 Add = Annotated[str, opt("Name of the dataset to make.", metavar="NAME")]
 Force = Annotated[bool, opt("Replace a dataset of this name.", "--force")]
 Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="A dataset in the data directory.")]
@@ -123,6 +128,12 @@ def label(
     add: Annotated[
         str | None, opt("Make a dataset of the images with a label.", metavar="NAME")
     ] = None,
+    by_class: Annotated[
+        bool, opt("Tell label accuracy and utilisation of each true class.", "--by-class")
+    ] = False,
+    picture: Annotated[
+        Path | None, opt("Write a PNG of the label accuracy of each class.", metavar="FILE")
+    ] = None,
     force: Force = False,
     output: Annotated[
         Path | None, opt("Write image, class (several: a|b).", "--output", "-o", metavar="FILE")
@@ -142,9 +153,11 @@ def label(
       anynet-study data label captions.csv --terms terms.csv --strategy strict -o labels.csv
       anynet-study data label captions.csv --terms terms.csv --from cifar10 --add cifar10-captions
       anynet-study data label captions.csv --terms terms.csv --synonyms
+      anynet-study data label captions.csv --terms terms.csv --by-class --picture classes.png
     """
     from anynet_study.curation import (
         WordNet,
+        class_quality,
         label_captions,
         pack_labelled,
         quality,
@@ -156,16 +169,24 @@ def label(
         raise UserError("--from and --add go together: whose images, and the dataset to make")
     table = read_table(captions, ("image", "caption"))
     listed = read_table(terms, ("class", "term"))
-    by_class = listed.groupby("class", sort=True)["term"].agg(list).to_dict()
+    terms_of = listed.groupby("class", sort=True)["term"].agg(list).to_dict()
     if synonyms:
         nouns = WordNet.read(wordnet)
-        by_class = {
+        terms_of = {
             name: [word for term in of_class for word in nouns.synonyms(term)]
-            for name, of_class in by_class.items()
+            for name, of_class in terms_of.items()
         }
-    labels = label_captions(list(table["caption"].astype(str)), by_class, strategy)
+    labels = label_captions(list(table["caption"].astype(str)), terms_of, strategy)
     found = quality(labels, list(table["class"]) if "class" in table else None)
     told = {name: None if value != value else value for name, value in vars(found).items()}
+    classes = None
+    if by_class or picture is not None:
+        if "class" not in table:
+            raise UserError(f"{captions}: --by-class and --picture need a column class, the truth")
+        classes = class_quality(labels, list(table["class"]))
+        told["classes"] = json.loads(classes.to_json(orient="records"))
+    if classes is not None and picture is not None:
+        _draw_classes(classes, strategy, picture)
     if output is not None:
         joined = ["|".join(given) for given in labels]
         save_csv(table[["image"]].assign(**{"class": joined}), output)
@@ -181,6 +202,20 @@ def label(
         ("strategy", "captions", "labelled", "label accuracy", "utilisation"),
         [(strategy, found.captions, found.labelled, *shares)],
     )
+    if classes is not None and by_class:
+        headings, cells, texts = frame_cells(classes)
+        print_table(headings, cells, left=texts)
+
+
+def _draw_classes(classes: "pd.DataFrame", strategy: str, path: Path) -> None:
+    """Draw the label accuracy of each class; of many, the worst."""
+    from anynet_study.analyses.arguments import check_figure, save_figure
+    from anynet_study.plots import class_chart
+
+    check_figure("--picture", path)
+    known = classes.dropna(subset="accuracy").rename(columns={"accuracy": "mean"})
+    rows = known.assign(lowest=known["mean"], highest=known["mean"], n=known["labelled"].sum())
+    save_figure(class_chart(rows.head(MOST_DRAWN), f"label accuracy, {strategy} (%)"), path)
 
 
 def captions(

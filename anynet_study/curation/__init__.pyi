@@ -1,4 +1,5 @@
 from .captions import Quality as Quality
+from .captions import class_quality as class_quality
 from .captions import label_captions as label_captions
 from .captions import quality as quality
 from .class_lists import class_similarity as class_similarity
@@ -30,4 +31,6 @@ from .selection import pack_selection as pack_selection
 from .selection import read_annotations as read_annotations
 from .selection import select_images as select_images
 from .wordnet import WordNet as WordNet
+from .wordnet import overlap as overlap
+from .wordnet import siblings as siblings
 from .wordnet import tree_statistics as tree_statistics

@@ -8,11 +8,15 @@ class alone. Single: it gets the class that is named first. Multi: it gets all n
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from anynet_study.apr import binomial_interval
 from anynet_study.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Strategy = Literal["strict", "single", "multi"]
 #: The most classes of a caption.
@@ -66,6 +70,30 @@ def quality(labels: Sequence[tuple[str, ...]], truth: Sequence[str] | None) -> Q
     right = sum(true in given for given, true in zip(labels, truth, strict=True))
     accuracy = right / labelled if labelled else np.nan
     return Quality(len(labels), labelled, accuracy, right / max(1, len(labels)))
+
+
+def class_quality(
+    labels: Sequence[tuple[str, ...]], truth: Sequence[str], level: float = 0.95
+) -> "pd.DataFrame":
+    """How good the labels of each true class are (paper 5, Figures 18 and 19), the worst first.
+
+    Returns DataFrame[class, captions, labelled, accuracy, low, high, utilisation] in percent:
+    accuracy is the share of its labelled captions that have it as a label, with its
+    Clopper-Pearson interval; NaN where none is labelled.
+    """
+    import pandas as pd
+
+    rows = [(true, bool(given), true in given) for given, true in zip(labels, truth, strict=True)]
+    of_class = pd.DataFrame(rows, columns=["class", "labelled", "right"]).groupby("class")
+    table = of_class.agg(
+        captions=("right", "size"), labelled=("labelled", "sum"), right=("right", "sum")
+    )
+    table["accuracy"] = 100 * table["right"] / table["labelled"].where(table["labelled"] > 0)
+    low, high = binomial_interval(100 - table["accuracy"], table["labelled"], level)
+    table["low"], table["high"] = 100 - high, 100 - low
+    table["utilisation"] = 100 * table["right"] / table["captions"]
+    ordered = table.sort_values(["accuracy", "utilisation"], kind="stable").reset_index()
+    return ordered.drop(columns="right")
 
 
 def words_of(text: str) -> list[str]:

@@ -46,6 +46,9 @@ class Selection(NamedTuple):
     classes: "pd.DataFrame"
     #: DataFrame[class, caption, similarity]: every candidate with every caption that names it.
     candidates: "pd.DataFrame"
+    #: DataFrame[row, class, similarity]: the captions, by their place in the list, that count for
+    #: the chosen classes, the most similar first.
+    captions: "pd.DataFrame"
     threshold: float
     #: Share of unrelated captions and candidates whose similarity reaches the threshold.
     reached: float
@@ -95,6 +98,8 @@ def select_classes(
     table = of_class.agg(["count", "min", "mean", "median", "max"])
     table["similarity"] = of_class.apply(_best, per_class)
     table = table.nlargest(count or len(table), "similarity").reset_index()
+    similar = kept[kept["synset"].isin(table["synset"])]
+    similar = similar.sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
     worst = far.nlargest(DRAWN, "similarity").drop_duplicates("class").head(TOLD)
     worst = worst.assign(caption=texts[worst["text"]])
     worst["class"] = [nouns.terms(synset)[0] for synset in synsets[worst["class"]]]
@@ -103,6 +108,7 @@ def select_classes(
             columns={"synset": "term", "count": "captions"}
         ),
         pairs[["class", "caption", "similarity"]],
+        similar[["row", "class", "similarity"]],
         threshold,
         float((far["similarity"] >= threshold).mean()),
         worst[["class", "caption", "similarity"]].reset_index(drop=True),

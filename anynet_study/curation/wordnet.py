@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import NamedTuple, TypeVar
 
 from anynet_study.errors import UserError, first_line
@@ -107,13 +107,49 @@ class WordNet:
         return steps
 
 
+def siblings(wordnet: WordNet, classes: Sequence[str], others: Sequence[str]) -> list[int]:
+    """Of each class the number of `others` with a parent in common (paper 4, Figure 7).
+
+    A class is no sibling of itself.
+    """
+    below: dict[str, set[str]] = {}
+    for other in others:
+        for parent in wordnet.synsets[other].parents:
+            below.setdefault(parent, set()).add(other)
+    return [
+        len(
+            {one for parent in wordnet.synsets[own].parents for one in below.get(parent, ())}
+            - {own}
+        )
+        for own in classes
+    ]
+
+
+def overlap(wordnet: WordNet, classes: Sequence[str], others: Sequence[str]) -> dict[str, float]:
+    """Shares of the synsets, and of their parents, that both lists have among those of either."""
+    lists = set(classes), set(others)
+    above = [{up for one in names for up in wordnet.synsets[one].parents} for names in lists]
+    return {
+        name: len(one & other) / max(1, len(one | other))
+        for name, (one, other) in (("classes", lists), ("parents", above))
+    }
+
+
 def tree_statistics(wordnet: WordNet, classes: Sequence[str]) -> dict[str, float]:
     """Statistics of the part of the tree with these synsets and all above (paper 4, Table 3).
 
-    nodes, edges, density (edges of all possible ones, nodes * (nodes - 1)), and the smallest,
-    median and largest depth of the classes; leaves: classes above no other class.
+    nodes, edges, density (edges of all possible ones, nodes * (nodes - 1)), modularity (of the
+    communities that Louvain's method finds among the edges without their direction), and the
+    smallest, median and largest depth of the classes; leaves: classes above no other class;
+    mean_siblings: of a class among the others, as of `siblings`.
     """
+    import networkx
+
     nodes = wordnet.above(classes)
+    pairs = [(node, up) for node in sorted(nodes) for up in wordnet.synsets[node].parents]
+    tree = networkx.Graph(pairs)
+    communities = networkx.community.louvain_communities(tree, seed=0) if pairs else []
+    parted = networkx.community.modularity(tree, communities) if pairs else 0.0
     edges = sum(len(wordnet.synsets[node].parents) for node in nodes)
     depths = [wordnet.depth(synset) for synset in classes]
     inner = {above for synset in classes for above in wordnet.above([synset]) - {synset}}
@@ -122,10 +158,12 @@ def tree_statistics(wordnet: WordNet, classes: Sequence[str]) -> dict[str, float
         "nodes": len(nodes),
         "edges": edges,
         "density": edges / max(1, len(nodes) * (len(nodes) - 1)),
+        "modularity": parted,
         "min_depth": min(depths),
         "median_depth": median(depths),
         "max_depth": max(depths),
         "leaves": len(set(classes) - inner),
+        "mean_siblings": mean(siblings(wordnet, classes, classes)),
     }
 
 

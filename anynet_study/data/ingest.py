@@ -8,7 +8,8 @@ from typing import get_args
 from anynet_study.data import catalog
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.data.packed.dataset import PackedDataset
-from anynet_study.data.packed.meta import Holdout, Limit
+from anynet_study.data.packed.manifest import repeated_images
+from anynet_study.data.packed.meta import SPLITS, Holdout, Limit
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
 from anynet_study.data.packing.packing import Origin, StoreOption, pack
 from anynet_study.data.readers.account import Account, account_of
@@ -33,6 +34,7 @@ def add_dataset(
     test_share: float = 0.2,
     seed: int = 0,
     max_broken: float = 0.01,
+    max_duplicates: float = 0.05,
     limit_per_class: int | None = None,
     fraction: float | None = None,
     split_from: Path | None = None,
@@ -46,7 +48,9 @@ def add_dataset(
 
     `size`: height and width in pixels; default: the size in the study's catalog. `test_share`
     and `seed` make the test split where there is no official one. `max_broken`: share of
-    unreadable images that is tolerated. `limit_per_class` and `fraction` keep a seeded part of
+    unreadable images that is tolerated. `max_duplicates`: the share of test images that may be
+    training images as well, and of all images that may be in another class as well.
+    `limit_per_class` and `fraction` keep a seeded part of
     each class of each split. `split_from`: the manifest of a split to make again, in place of
     these. `choices`: how to read the source. `resize`: pixels that the shorter side is scaled to
     before the central square of `size` is cut out; default: `size`. `store`: raw keeps pixels, jpeg
@@ -64,6 +68,8 @@ def add_dataset(
     if store not in get_args(StoreOption):
         raise UserError(f"--store {store}: legal are {', '.join(get_args(StoreOption))}")
     _check_ranges(test_share, max_broken, limit_per_class, fraction)
+    if not 0 <= max_duplicates <= 1:
+        raise UserError(f"--max-duplicates {max_duplicates:g}: legal is a share from 0 to 1")
     if split_from is not None and (limit_per_class is not None or fraction is not None):
         raise UserError("--split-from: the manifest says which images; no limit goes with it")
     with workspace(name) as folder, opened(source, folder, choices) as files:
@@ -85,9 +91,32 @@ def add_dataset(
         )
         packed = folder / "packed"
         pack(files, listing, origin, size, packed, max_broken, workers, resize, store)
+        _require_few_duplicates(PackedDataset.open(packed), max_duplicates)
         if not publish(packed, name, force):
             _check_free(name, force=False)
     return PackedDataset.open(dataset_folder(name))
+
+
+def _require_few_duplicates(dataset: PackedDataset, share: float) -> None:
+    """UserError where too many images repeat across the splits, or in several classes."""
+    counts = {split: dataset.counts(split).images for split in SPLITS}
+    repeats = repeated_images(dataset)
+    leaked = [repeat for repeat in repeats if (repeat.split, repeat.first_split) == SPLITS[::-1]]
+    unclear = [repeat for repeat in repeats if not repeat.same_class]
+    found = {
+        f"of {counts['test']} test images are also training images": (leaked, counts["test"]),
+        f"of {sum(counts.values())} images are in another class too": (
+            unclear,
+            sum(counts.values()),
+        ),
+    }
+    for told, (rows, count) in found.items():
+        if len(rows) > share * count:
+            raise UserError(
+                f"{len(rows)} {told} ({len(rows) / count:.1%}), such as {rows[0].image}, which is "
+                f"{rows[0].first}; --max-duplicates allows a share of {share:g}: remove the "
+                "repeats, or allow more"
+            )
 
 
 def _with_dark(source: Source, listing: Listing) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -21,8 +20,6 @@ from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
 from anynet_study.dispatch.slurm.commands import ask
 from anynet_study.files import write_text
 
-#: Fewer seconds than this between SIGTERM and SIGKILL may be too few to save a run.
-SHORT_KILL_WAIT = 20
 GPU = re.compile(r"gpu:(?:([^:(,]+):)?(\d+)")
 ASSOCIATION = ("Account", "MaxSubmit", "GrpSubmit", "MaxJobs", "QOS")
 QOS = ("Name", "MaxSubmitPU", "MaxJobsPU", "GrpSubmit", "MaxWall")
@@ -30,6 +27,8 @@ QOS = ("Name", "MaxSubmitPU", "MaxJobsPU", "GrpSubmit", "MaxWall")
 LOCAL = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "vfat", "f2fs"}
 )
+#: Fewer seconds than this between SIGTERM and SIGKILL may be too few to save a run.
+SHORT_KILL_WAIT = 20
 #: Less room than this is soon used up: bytes, and files.
 LITTLE_ROOM, FEW_FILES = 2 << 30, 20_000
 #: A longer fsync slows down journals of short runs, in seconds.
@@ -44,6 +43,9 @@ QUOTA_COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+Level = Literal["ok", "note", "problem"]
+
+
 @dataclass(frozen=True)
 class ProbeResult:
     """A line of the doctor's table."""
@@ -53,32 +55,28 @@ class ProbeResult:
     #: What to set or do; "" if nothing.
     advice: str = ""
     #: note: works, but is worth knowing; problem: jobs or files will suffer.
-    level: Literal["ok", "note", "problem"] = "ok"
-
-
-Found = Iterable[ProbeResult]
+    level: Level = "ok"
 
 
 def examine(folder: Path) -> list[ProbeResult]:
-    """What there is to know of Slurm, this machine, and the file system of `folder`.
+    """Probe Slurm, this machine, and the file system of `folder`.
 
-    Never raises: a probe that fails is a finding. Files that are written there are removed.
+    Never raises: a probe that fails is a result. Files that are written there are removed.
     """
     results = _safely("Slurm", probe_slurm)
     if not any(result.check == "Slurm" and result.level != "ok" for result in results):
         results += _safely("partitions", probe_partitions) + _safely("accounts", probe_accounts)
     results += _safely("this machine", probe_machine)
-    results += _safely("folder", partial(probe_place, folder))
+    results += _safely("folder", lambda: [probe_place(folder)])
     if folder.is_dir():
         for check, probe in FILE_PROBES.items():
-            results += _safely(check, partial(probe, folder))
+            results += _safely(check, lambda probe=probe: [probe(folder)])  # type: ignore[misc]
     return results
 
 
-def _safely(check: str, probe: Callable[[], ProbeResult | Found]) -> list[ProbeResult]:
+def _safely(check: str, probe: Callable[[], Iterable[ProbeResult]]) -> list[ProbeResult]:
     try:
-        found = probe()
-        return [found] if isinstance(found, ProbeResult) else list(found)
+        return list(probe())
     except Exception as error:
         words = " ".join(str(error).split()) or type(error).__name__
         return [ProbeResult(check, f"could not be told: {words}", level="note")]
@@ -94,65 +92,56 @@ def probe_slurm() -> Iterator[ProbeResult]:
     pairs = (line.partition("=") for line in told.lines if "=" in line)
     config = {name.strip(): value.strip() for name, _, value in pairs}
     yield ProbeResult("Slurm", config.get("SLURM_VERSION", "of an unknown version"))
-    for check, probe in NUMBERS.items():
+    for check in ("MaxArraySize", "MaxJobCount", "JobRequeue", "KillWait"):
         number = re.match(r"\d+", config.get(check, ""))
-        yield ProbeResult(check, *(probe(int(number[0])) if number else ("not told", "", "note")))
-    yield preemption(config)
-    yield memory(config)
-    yield wckey(config)
+        if number:
+            yield ProbeResult(check, *_number(check, int(number[0])))
+        else:
+            yield ProbeResult(check, "not told", level="note")
+    yield _preemption(config.get("PreemptType", ""), config.get("PreemptMode", ""))
+    yield _memory(config)
+    if "wckey" in config.get("AccountingStorageEnforce", "").lower():
+        advice = "set launch.slurm.wckey to one of yours"
+        yield ProbeResult("wckey", "required", advice, "problem")
+    else:
+        tracked = config.get("TrackWCKey", "No").lower() in ("yes", "1")
+        yield ProbeResult("wckey", "tracked, not required" if tracked else "not used")
 
 
-Finding = tuple[str, str, Literal["ok", "note", "problem"]]
-
-
-def arrays(size: int) -> Finding:
-    if size == 0:
+def _number(check: str, number: int) -> tuple[str, str, Level]:
+    """What a number among Slurm's settings means: what is found, advice, level."""
+    if check == "MaxArraySize" and not number:
         return "0: no arrays", "launch submits job by job: slower", "note"
-    return str(size), "launch splits arrays there" if size < 1001 else "", "ok"
-
-
-def job_count(count: int) -> Finding:
-    advice = "what finds no room is for a later launch; longer jobs: launch.job_minutes"
-    return f"{count} jobs of all users", advice, "ok"
-
-
-def requeue(allowed: int) -> Finding:
-    if allowed:
+    if check == "MaxArraySize":
+        return str(number), "launch splits arrays there" if number < 1001 else "", "ok"
+    if check == "MaxJobCount":
+        advice = "if the queue is full, launch again later, or set a longer launch.job_minutes"
+        return f"{number} jobs of all users", advice, "ok"
+    if check == "JobRequeue" and not number:
+        return "not by default", "launch asks for it; otherwise launch again", "ok"
+    if check == "JobRequeue":
         return "yes: jobs come back after a node fails", "", "ok"
-    return "not by default", "launch asks for it; otherwise launch again", "ok"
+    if number < SHORT_KILL_WAIT:
+        advice = "if that is too little, a short launch.checkpoint_seconds loses less"
+        return f"{number} s to save on scancel", advice, "note"
+    return f"{number} s to save on scancel", "", "ok"
 
 
-def kill_wait(seconds: int) -> Finding:
-    if seconds >= SHORT_KILL_WAIT:
-        return f"{seconds} s to save on scancel", "", "ok"
-    advice = "a short launch.checkpoint_seconds loses less where that is too little"
-    return f"{seconds} s to save on scancel", advice, "note"
-
-
-#: What numbers among Slurm's settings mean.
-NUMBERS: Mapping[str, Callable[[int], Finding]] = {
-    "MaxArraySize": arrays,
-    "MaxJobCount": job_count,
-    "JobRequeue": requeue,
-    "KillWait": kill_wait,
-}
-
-
-def preemption(config: Mapping[str, str]) -> ProbeResult:
-    kind, mode = config.get("PreemptType", ""), config.get("PreemptMode", "")
+def _preemption(kind: str, mode: str) -> ProbeResult:
     if kind.endswith("none") or mode in ("", "OFF"):
         return ProbeResult("preemption", "off")
     found = f"{mode} ({kind.rpartition('/')[2]})"
-    if "CANCEL" in mode:
-        advice = "preempted jobs do not come back: launch again when status says so"
-        return ProbeResult("preemption", found, advice, "note")
-    if "SUSPEND" in mode:
-        advice = "suspended jobs keep their memory: mind mem_gb"
-        return ProbeResult("preemption", found, advice, "note")
+    advice = {
+        "CANCEL": "preempted jobs do not come back: launch again when status says so",
+        "SUSPEND": "suspended jobs keep their memory: mind mem_gb",
+    }
+    for words, what_to_do in advice.items():
+        if words in mode:
+            return ProbeResult("preemption", found, what_to_do, "note")
     return ProbeResult("preemption", found, "preempted jobs come back and go on from a checkpoint")
 
 
-def memory(config: Mapping[str, str]) -> ProbeResult:
+def _memory(config: Mapping[str, str]) -> ProbeResult:
     """Jobs that do not ask for memory get all of a node's where nothing else is set."""
     if "MEMORY" not in config.get("SelectTypeParameters", "").upper():
         return ProbeResult("memory", "not counted")
@@ -161,13 +150,6 @@ def memory(config: Mapping[str, str]) -> ProbeResult:
         return ProbeResult("memory", "counted, with a default")
     advice = "set launch.slurm.mem_gb, or one job takes a whole node's memory"
     return ProbeResult("memory", "counted, without a default", advice, "problem")
-
-
-def wckey(config: Mapping[str, str]) -> ProbeResult:
-    if "wckey" in config.get("AccountingStorageEnforce", "").lower():
-        return ProbeResult("wckey", "required", "set launch.slurm.wckey to one of yours", "problem")
-    tracked = config.get("TrackWCKey", "No").lower() in ("yes", "1")
-    return ProbeResult("wckey", "tracked, not required" if tracked else "not used")
 
 
 def probe_partitions() -> Iterator[ProbeResult]:
@@ -238,7 +220,7 @@ def _limits(check: str, submits: Iterable[str], running: str, wall: str = "") ->
     found = "any number of jobs" if most is None else f"at most {most} jobs queued"
     found += f", {running} running" if running.isdigit() else ""
     found += f", jobs of at most {wall}" if wall else ""
-    advice = "what is over is for a later launch; longer: launch.job_minutes"
+    advice = "more are submitted by a later launch; or make jobs longer: launch.job_minutes"
     return ProbeResult(check, found, "" if most is None else advice)
 
 
@@ -338,12 +320,12 @@ def locks(folder: Path) -> ProbeResult:
             return ProbeResult("locks", f"none: {error}", advice, "note")
 
 
-def space(folder: Path) -> ProbeResult:
+def room(folder: Path) -> ProbeResult:
+    """Bytes: a full disk stops all workers."""
     free = shutil.disk_usage(folder).free
-    found = f"{free / 2**30:.1f} GiB free"
-    if free < LITTLE_ROOM:
-        return ProbeResult("space", found, "make room: a full disk stops all workers", "problem")
-    return ProbeResult("space", found)
+    advice = "make room: a full disk stops all workers" if free < LITTLE_ROOM else ""
+    level: Level = "problem" if advice else "ok"
+    return ProbeResult("space", f"{free / 2**30:.1f} GiB free", advice, level)
 
 
 def inodes(folder: Path) -> ProbeResult:
@@ -351,9 +333,9 @@ def inodes(folder: Path) -> ProbeResult:
     told = os.statvfs(folder)
     if not told.f_files:
         return ProbeResult("inodes", "not counted")
-    if told.f_favail < FEW_FILES:
-        return ProbeResult("inodes", f"{told.f_favail} left", "remove files", "problem")
-    return ProbeResult("inodes", f"{told.f_favail} left")
+    level: Level = "problem" if told.f_favail < FEW_FILES else "ok"
+    advice = "remove files" if level == "problem" else ""
+    return ProbeResult("inodes", f"{told.f_favail} left", advice, level)
 
 
 def quota(folder: Path) -> ProbeResult:
@@ -362,8 +344,10 @@ def quota(folder: Path) -> ProbeResult:
     command = QUOTA_COMMANDS.get(kind, QUOTA_COMMANDS[""])
     told = ask(*command, *([str(point)] if kind == "lustre" else []))
     lines = [line for line in told.lines if str(point) in line] or told.lines
-    if not told.works or not lines:
-        return ProbeResult("quota", f"not told ({told.error or 'none of yours'})")
+    if not told.works:
+        return ProbeResult("quota", f"could not be asked: {told.error or command[0] + ' fails'}")
+    if not lines:
+        return ProbeResult("quota", "you have none here")
     found = " ".join(lines[-1].split())
     if any("*" in line for line in lines):
         return ProbeResult("quota", found, "over the limit (*): make room", "problem")
@@ -386,7 +370,7 @@ FILE_PROBES: Mapping[str, Callable[[Path], ProbeResult]] = {
     "files": files,
     "fsync": sync,
     "locks": locks,
-    "space": space,
+    "space": room,
     "inodes": inodes,
     "quota": quota,
     "clock": clock,

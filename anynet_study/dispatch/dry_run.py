@@ -225,15 +225,17 @@ def _setting(
     name: str,
     start: int | None,
 ) -> Setting:
-    size = sizes[label]
-    recipe = sweep.trained[name].for_dataset(label)
-    images = size.train_images, size.validation_images
-    resolved = resolve(recipe, label, size.classes, *images, size.side, size.multi_label)
-    work, asked = size.workload(resolved), tests.get(label, ())
-    before = None if start is None else found[start]
-    data = {"dataset": label}
+    resolved = resolve(sweep.trained[name].for_dataset(label), label, sizes[label])
     return setting_of(
-        sweep, label, name, resolved, data=data, start=start, before=before, work=work, tests=asked
+        sweep,
+        label,
+        name,
+        resolved,
+        data={"dataset": label},
+        start=start,
+        before=None if start is None else found[start],
+        work=sizes[label].workload(resolved),
+        tests=tests.get(label, ()),
     )
 
 

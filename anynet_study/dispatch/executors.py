@@ -25,8 +25,8 @@ from anynet_study.sweep import Launch, Sweep
 
 Cluster = Literal["slurm", "local", "debug"]
 
-#: Time limits that a job may hit: it gets on in each. submitit takes a preemption for one, too,
-#: where the limit is ten minutes or less (its `has_timed_out`).
+#: Time limits that a job may hit: it gets on in each. submitit counts every preemption as one, too,
+#: where the limit is ten minutes or less (facebookincubator/submitit#1656).
 MAX_TIMEOUTS = 1000
 #: Minutes until which a worker of this machine is ended: submitit's own are two.
 FOREVER_MIN = 10 * 365 * 24 * 60
@@ -45,7 +45,8 @@ HUGE_PAGES = 'export GLIBC_TUNABLES="${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.ma
 #: alone: submitit's outlive their launcher, but not these, and hold on to its output.
 DETACHED = ("trap '' INT HUP", "exec </dev/null >/dev/null 2>&1")
 
-#: Where Slurm is: `clean_env` takes that away, too, and so the defaults of a user.
+#: Where Slurm is, which submitit's `clean_env` takes away with the defaults of a user
+#: (facebookincubator/submitit#1814).
 PLACES = frozenset({"SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_CLUSTERS"})
 #: Who pays, and where: a user's own defaults, unless an executor says otherwise.
 DEFAULTS = {
@@ -134,7 +135,8 @@ def slurm_executor(
     options["additional_parameters"] = _additional({**said, **options})
     _check_limit(options)
     made = with_options(executor, **options)
-    # submitit's own is refused by sites that know theirs; None cannot be passed to AutoExecutor.
+    # Sites that check keys refuse submitit's own (facebookincubator/submitit#1632, #1758), and an
+    # AutoExecutor does not take None for it.
     made.parameters.setdefault("wckey", None)
     return made
 
@@ -164,8 +166,10 @@ def for_submission(
 def outside_of_jobs(options: Sequence[str] = (), devices: bool = False) -> Iterator[None]:
     """In this block a process begins as from a login shell: not as a part of the job around it.
 
-    A user's defaults for `sbatch` stay, but for those that `options` state; with `devices`, those
-    that are visible here. What submitit writes, which jobs execute, nobody else can change.
+    Without it, jobs of a job array look for the files of that (facebookincubator/submitit#1782). A
+    user's defaults for `sbatch` stay, except those that `options` state. With `devices`, the GPUs
+    that are visible here stay visible. Nobody else can change what submitit writes in this block,
+    for jobs execute it.
     """
     environment = os.environ
     kept = PLACES | {name for name, option in DEFAULTS.items() if option not in options}

@@ -1,8 +1,11 @@
-"""Which runs failed, also by killed workers, which are tried once more, and on which nodes not.
+"""How jobs ended, which runs failed with their workers, and which runs are tried once more.
 
-A killed worker records nothing, so that is told from the logs of jobs that are not alive any more.
+A killed worker records nothing. What it was at is told by the file that it left behind, and why it
+was killed by Slurm's words in the job's log, or else by sacct.
 """
 
+import os
+import re
 import socket
 import time
 from collections import Counter
@@ -12,12 +15,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.endings import GPU_LOST, KILLED, Ending, disk_is_full, ending
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.plan import Plan
 from anynet_study.dispatch.recorded import Failure, JournalReader, Recorded, Retries, Retry
-from anynet_study.dispatch.slurm.commands import end_reasons
+from anynet_study.dispatch.slurm.commands import ENDS, end_reasons
 from anynet_study.dispatch.slurm.site import nodes_to_exclude
+from anynet_study.dispatch.worker_state import Said, alive_file, changed
 from anynet_study.provenance import code_version
 from anynet_study.store import FailureKind, JournalWriter, RunRecord
 from anynet_study.study_folder import StudyFolder
@@ -25,26 +28,87 @@ from anynet_study.sweep import Sweep
 
 #: A run has failed if this many workers were killed while they trained it.
 MOST_DEATHS = 2
-#: Ends of jobs that are no failure of a run that had been saved: it goes on from there.
-PASSING = frozenset({"timeout", "node"})
-#: Kinds of failure that another attempt may not meet: with less memory, or on another node.
-PASSING_KINDS = frozenset({"oom", "timeout", "node"})
-#: Those that another node may not meet.
+#: Kinds of failure that another node may not meet. A run that had been saved goes on from there.
 NODE_KINDS = frozenset({"timeout", "node"})
-EVERY_KIND = frozenset({"oom", "data", "timeout", "node", "code"})
+#: Those that another attempt may not meet: with less memory, or on another node.
+PASSING_KINDS = NODE_KINDS | {"oom"}
+EVERY_KIND = PASSING_KINDS | {"data", "code"}
+#: At most this many bytes are read, from the end of a log.
+TAIL_BYTES = 1 << 20
+#: The kind and words of a worker's end that nobody explains.
+KILLED: tuple[FailureKind, str] = ("node", "killed, perhaps for want of memory")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the last worker of a job ended; a job that was requeued had several."""
+
+    #: The runs that it was training, as in `Said`; none if it left in order, or had begun none.
+    runs: Mapping[str, float]
+    #: The kind of failure of those runs; "" if they did not fail.
+    kind: FailureKind
+    #: Why, for people; "" if it left in order and was not asked to.
+    words: str
+    #: The node; "" where that is not known.
+    host: str
+    #: When it gave its last sign of life (seconds since 1970).
+    ended: float
+    #: Whether it ended with the process that started it, by whatever way.
+    attached: bool = False
+    #: Whether it was at these runs when its GPU was lost.
+    gpu_lost: bool = False
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether nobody said why it was killed: for want of memory, it may be."""
+        return (self.kind, self.words) == KILLED
+
+
+def ending(logs: Path, job: SubmittedJob) -> Ending | None:
+    """How a job that is not alive ended; None if it never began.
+
+    `logs`: the study's folder of logs.
+    """
+    path = alive_file(logs, job.job_id)
+    said = Said.read(path)
+    if said is None:
+        return Ending({}, "", "", "", 0.0) if job.log(logs, "out").exists() else None
+    kind, words = _reason(tail(job.log(logs, "err"), said.before))
+    if said.left:
+        words = said.left if (kind, words) == KILLED else words
+        return Ending({}, "", words, said.host, changed(path))
+    if said.lost:
+        kind, words = said.lost_kind, f"killed: the GPU was lost: {said.lost}"
+    if not said.runs:
+        kind, words = "", f"{words}, before its first run" if kind else words
+    lost = bool(said.lost)
+    return Ending(said.runs, kind, words, said.host, changed(path), said.attached, lost)
+
+
+def _reason(said: str) -> tuple[FailureKind, str]:
+    """The kind of failure, and the words for an end, by what Slurm `said` of it in a job's log."""
+    for end in ENDS:
+        if match := re.search(end.in_logs, said, re.IGNORECASE):
+            return end.kind, end.words.format(*(group.lower() for group in match.groups()))
+    return KILLED
+
+
+def tail(path: Path, start: int = 0) -> str:
+    """The end of a text file, from byte `start` at the earliest; "" if there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(start, os.fstat(file.fileno()).st_size - TAIL_BYTES))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True)
 class Death:
-    """A worker that was killed at a run, and others perhaps that it trained at the same time."""
+    """That a worker was killed at a run, perhaps at several that it trained at the same time."""
 
     run_id: str
-    kind: FailureKind
-    #: For people: killed ..., lost ...
-    words: str
-    host: str
-    #: Seconds since 1970.
-    ended: float
+    end: Ending
 
 
 def deaths_in(study: StudyFolder, ends: Iterable[Ending]) -> list[Death]:
@@ -55,22 +119,15 @@ def deaths_in(study: StudyFolder, ends: Iterable[Ending]) -> list[Death]:
     saved: they go on from there.
     """
     return [
-        Death(run_id, end.kind, end.words, end.host, end.ended)
+        Death(run_id, end)
         for end in ends
         if end.kind and not end.attached
-        for run_id in end.runs
+        for run_id, saved in end.runs.items()
         # Being killed for no known reason may be the run's own doing.
-        if end.kind not in PASSING or end.unexplained or not _saved_since(study, run_id, end.ended)
+        if end.kind not in NODE_KINDS
+        or end.unexplained
+        or changed(study.checkpoints / f"{run_id}.pt") <= saved
     ]
-
-
-def _saved_since(study: StudyFolder, run_id: str, said: float) -> bool:
-    """Whether a run was saved after its worker last wrote to its log: that it began with it."""
-    path = study.checkpoints / f"{run_id}.pt"
-    try:
-        return path.stat().st_mtime > said
-    except OSError:
-        return False
 
 
 def fatal_deaths(deaths: Iterable[Death], failures: Mapping[str, Sequence[Failure]]) -> list[Death]:
@@ -79,9 +136,9 @@ def fatal_deaths(deaths: Iterable[Death], failures: Mapping[str, Sequence[Failur
     Deaths before a recorded failure are what that one is of.
     """
     counted: dict[str, list[Death]] = {}
-    for death in sorted(deaths, key=lambda death: death.ended):
+    for death in sorted(deaths, key=lambda death: death.end.ended):
         before = failures.get(death.run_id, ())
-        if not before or death.ended > before[-1].ended:
+        if not before or death.end.ended > before[-1].ended:
             counted.setdefault(death.run_id, []).append(death)
     return [
         of_run[-1]
@@ -102,12 +159,12 @@ def record_deaths(study: StudyFolder, plan: Plan, deaths: Collection[Death]) -> 
                 RunRecord(
                     **runs[death.run_id].named(),
                     status="failed",
-                    failure_kind=death.kind,
-                    message=f"its workers were {death.words}",
+                    failure_kind=death.end.kind,
+                    message=f"its workers were {death.end.words}",
                     error=float("nan"),
                     seconds=0.0,
                     started=time.time(),
-                    host=death.host or socket.gethostname(),
+                    host=death.end.host or socket.gethostname(),
                     device="",
                     torch_version=version("torch"),
                     code_version=code_version(),
@@ -150,9 +207,9 @@ def retries(
     """
     deaths = list(deaths)
     short = Counter(
-        death.run_id for death in deaths if death.kind == "oom" or death.words == KILLED[1]
+        death.run_id for death in deaths if death.end.kind == "oom" or death.end.unexplained
     )
-    for run_id in {death.run_id for death in deaths if death.words.startswith(GPU_LOST)}:
+    for run_id in {death.run_id for death in deaths if death.end.gpu_lost}:
         short[run_id] = max(1, short[run_id])
     again = {
         run_id: Retry(0, times) for run_id, times in short.items() if run_id not in recorded.runs
@@ -171,7 +228,7 @@ def nodes_failed_on(
     """The nodes on which these runs failed, or workers were killed at them; others may help."""
     failed = (failure for run_id in runs for failure in recorded.failures.get(run_id, ()))
     attempts = [(failure.kind, failure.host) for failure in failed]
-    attempts += [(death.kind, death.host) for death in deaths if death.run_id in runs]
+    attempts += [(death.end.kind, death.end.host) for death in deaths if death.run_id in runs]
     return frozenset(host for kind, host in attempts if kind in NODE_KINDS and host)
 
 
@@ -214,7 +271,7 @@ def next_attempts(
 
 def _deaths(study: StudyFolder, recorded: Recorded, alive: Collection[str]) -> list[Death]:
     """Workers that were killed at unfinished runs; sacct is asked where logs do not say why."""
-    if disk_is_full(study):  # then their logs are not whole
+    if study.is_full():  # then what they wrote is not whole
         return []
     jobs = unfinished_jobs(ledger.submitted_jobs(study.jobs), recorded, alive)
     ends = {job.job_id: (job, end) for job in jobs if (end := ending(study.logs, job))}

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.endings import ending
+from anynet_study.dispatch.failures import ending
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.process import tell_to_leave
 from anynet_study.dispatch.recorded import Recorded
@@ -28,8 +28,8 @@ class ListedJob:
     """A line of the list."""
 
     job: str
-    #: runs, waits, done (all its runs are recorded), or ended; unknown where squeue is silent, or
-    #: on a machine that cannot be seen from here.
+    #: runs, waits, done (it left in order, and all its runs are recorded), or ended; unknown where
+    #: squeue is silent, or on a machine that cannot be seen from here.
     state: str
     host: str
     #: Its runs, and those of them that are recorded.
@@ -61,12 +61,13 @@ def list_jobs(
                 end.words if end else "never began",
                 "ended",
             )
-            if done == len(job.runs):
-                state, note = "done", ""
+            if done == len(job.runs) and not note:
+                state = "done"
             elif job in elsewhere:
                 state, host, note = "unknown", job.host, "cannot be seen from here"
-            elif live is None:
+            elif live is None and done < len(job.runs):
                 state, note = "unknown", ""
+            note = note or ("" if state != "ended" else "its log says why")
         listed.append(ListedJob(job.job_id, state, host, len(job.runs), done, note))
     return listed
 

@@ -8,9 +8,7 @@ from pathlib import Path
 import submitit
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.calibration import (
-    kept_weights,
-)
+from anynet_study.dispatch.calibration import kept_weights
 from anynet_study.dispatch.executors import cluster_of, executor_for
 from anynet_study.dispatch.failures import (
     PASSING_KINDS,
@@ -26,6 +24,7 @@ from anynet_study.dispatch.recorded import JournalReader, Recorded
 from anynet_study.dispatch.snapshot import take
 from anynet_study.dispatch.submission import Submitted, check_slurm, submit_to_slurm
 from anynet_study.dispatch.tuning import check_tuning
+from anynet_study.dispatch.worker_state import alive_file, remove_states
 from anynet_study.errors import UserError, counted
 from anynet_study.progress import duration
 
@@ -153,7 +152,7 @@ def check_may_begin(study: OpenStudy, allowed: Allowed) -> None:
                 f"a sign of life {duration(seconds)} ago: wait, or cancel it there; if it has "
                 "ended: --others-ended"
             )
-        ledger.alive_file(folder.logs, job.job_id).unlink(missing_ok=True)
+        alive_file(folder.logs, job.job_id).unlink(missing_ok=True)
 
 
 def _check_path(folder: Path) -> None:
@@ -192,6 +191,7 @@ def _launch(
     study.begin()
     if not live:
         folder.remove_litter(ended)
+        remove_states(folder.logs, ended)
     failed = set(plan.find(recorded.failed()).ids())
     sent = _submitted(study, new, attempts, executor)
     report = LaunchReport(

@@ -10,7 +10,7 @@ import secrets
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,15 +18,12 @@ import psutil
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anynet_study.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
+from anynet_study.dispatch.worker_state import SILENT, silence
 from anynet_study.errors import UserError
 from anynet_study.files import naming
 
 #: Slack when comparing a process's start time with the recorded one, in seconds.
 CLOCK_SLACK = 1.0
-
-
-#: A worker that gave no sign of life for so long, in seconds, hangs perhaps.
-SILENT = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,40 +93,40 @@ class LiveJob:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A job, or an array of jobs, as it was, or was to be, submitted."""
+class Submission(BaseModel):
+    """A line of a launcher's file: a job, an array about to be submitted, or what came of that."""
 
+    model_config = ConfigDict(strict=True, extra="ignore")
     #: What its jobs carry in Slurm; "" of a job whose id was known at once.
-    token: str
-    cluster: str
-    host: str
+    token: str = ""
+    cluster: str = "slurm"
+    host: str = ""
     #: When it was submitted, or the local process started (seconds since 1970).
-    at: float
-    #: The ids of each task's runs, separated by spaces.
-    tasks: tuple[str, ...]
-    #: The id of a job, Slurm's id of an array; "" while it is not known.
-    job_id: str
-    is_array: bool
+    at: float = 0.0
+    #: The ids of a single job's runs, separated by spaces; None of an array.
+    runs: str | None = None
+    #: The same of each task of an array; None of other lines.
+    tasks: tuple[str, ...] | None = None
+    #: The id of a job, Slurm's id of an array; "" while it is not known, or if it was refused.
+    job: str = Field("", pattern=r"^((.*-)?[0-9]{1,12})?$")
+    array: bool = False
     mark: str = ""
     logs: str = ""
 
-    def jobs(self) -> Iterator[SubmittedJob]:
-        """A job for each task."""
-        for number, run_ids in enumerate(self.tasks):
-            yield self.job(f"{self.job_id}_{number}" if self.is_array else self.job_id, run_ids)
+    @property
+    def all_runs(self) -> tuple[str, ...]:
+        """The ids of the runs of each of its jobs, separated by spaces."""
+        return self.tasks or (() if self.runs is None else (self.runs,))
 
-    def job(self, job_id: str, run_ids: str) -> SubmittedJob:
+    def jobs(self) -> Iterator[SubmittedJob]:
+        """Its jobs, once their ids are known."""
+        for number, run_ids in enumerate(self.all_runs):
+            yield self.submitted(f"{self.job}_{number}" if self.array else self.job, run_ids)
+
+    def submitted(self, job_id: str, run_ids: str) -> SubmittedJob:
         """One of its jobs."""
-        return SubmittedJob(
-            job_id=job_id,
-            cluster=self.cluster,
-            host=self.host,
-            started=self.at,
-            run_ids=run_ids,
-            mark=self.mark,
-            logs=self.logs,
-        )
+        where = self.cluster, self.host, self.at
+        return SubmittedJob(job_id, *where, run_ids, mark=self.mark, logs=self.logs)
 
 
 def local_id(pid: int) -> str:
@@ -188,19 +185,6 @@ def process_mark(pid: int) -> str:
     return f"{this_system()} {fields[19]}"
 
 
-def alive_file(logs: Path, job_id: str) -> Path:
-    """What a worker touches now and then, and removes when it leaves."""
-    return logs / f"{job_id}_0_alive"
-
-
-def silence(logs: Path, job_id: str) -> float | None:
-    """For how many seconds a job's worker gave no sign of life; None where none is expected."""
-    try:
-        return max(0.0, time.time() - alive_file(logs, job_id).stat().st_mtime)
-    except OSError:
-        return None
-
-
 def silent_jobs(logs: Path, live: Iterable[LiveJob]) -> dict[str, float]:
     """Seconds since the last sign of life of running jobs that gave none for SILENT, by id."""
     ids = [it.job.job_id for it in live if it.state == "running"]
@@ -248,22 +232,6 @@ def settle(folder: Path, token: str, job_id: str) -> None:
     _write(folder, {"token": token, "job": job_id})
 
 
-class _Line(BaseModel):
-    """A line of a launcher's file: a job, or an array and later what came of it."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
-    token: str = ""
-    cluster: str = "slurm"
-    host: str = ""
-    at: float = 0.0
-    runs: str | None = None
-    tasks: tuple[str, ...] | None = None
-    job: str = Field("", pattern=r"^((.*-)?[0-9]{1,12})?$")
-    array: bool = False
-    mark: str = ""
-    logs: str = ""
-
-
 def submissions(folder: Path) -> Iterator[Submission]:
     """All that was submitted, and what was intended without a word on what came of it (no id).
 
@@ -272,26 +240,23 @@ def submissions(folder: Path) -> Iterator[Submission]:
     intended: dict[str, Submission] = {}
     settled: dict[str, str] = {}
     for line in _lines(folder):
-        where = line.cluster, line.host, line.at
         if line.runs is not None:
-            yield Submission("", *where, (line.runs,), line.job, False, line.mark, line.logs)
+            yield line
         elif line.tasks is not None:
-            intended[line.token] = Submission(
-                line.token, *where, line.tasks, "", line.array, logs=line.logs
-            )
+            intended[line.token] = line
         else:
             settled[line.token] = line.job
         if line.token in intended and line.token in settled:
-            entry, job_id = intended.pop(line.token), settled.pop(line.token)
-            if job_id:
-                yield replace(entry, job_id=job_id)
+            entry, job = intended.pop(line.token), settled.pop(line.token)
+            if job:
+                yield entry.model_copy(update={"job": job})
     yield from intended.values()
 
 
 def submitted_jobs(folder: Path) -> Iterator[SubmittedJob]:
     """All jobs ever submitted whose ids are known."""
     for entry in submissions(folder):
-        if entry.job_id:
+        if entry.job:
             yield from entry.jobs()
 
 
@@ -305,7 +270,7 @@ def live_jobs(folder: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
     ended = frozenset(recorded)
     live, in_slurm = [], []
     for entry in submissions(folder):
-        if all(ended.issuperset(task.split()) for task in entry.tasks):
+        if all(ended.issuperset(runs.split()) for runs in entry.all_runs):
             continue
         if entry.cluster == "slurm":
             in_slurm.append(entry)
@@ -316,7 +281,7 @@ def live_jobs(folder: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
     tasks = {entry.token: entry for entry in in_slurm if entry.token}
     for job_id, line in queued_jobs().items() if tasks else ():
         if of := tasks.get(line.token):  # ids are used again: they prove nothing
-            job = of.job(job_id, of.tasks[int(job_id.partition("_")[2] or 0)])
+            job = of.submitted(job_id, of.all_runs[int(job_id.partition("_")[2] or 0)])
             if not ended.issuperset(job.runs):
                 live.append(_live(job, line))
     return live
@@ -324,7 +289,7 @@ def live_jobs(folder: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
 
 def adopt(folder: Path) -> None:
     """Record the ids of jobs that Slurm has, though their launcher was killed before it knew."""
-    unknown = {entry.token for entry in submissions(folder) if not entry.job_id}
+    unknown = {entry.token for entry in submissions(folder) if not entry.job}
     if unknown:
         lines = queued_jobs().items()
         found = {line.token: job_id.partition("_")[0] for job_id, line in lines}
@@ -338,7 +303,7 @@ def _live(job: SubmittedJob, line: QueuedJob) -> LiveJob:
     return LiveJob(job, "running", line.started, line.host)
 
 
-def _lines(folder: Path) -> Iterator[_Line]:
+def _lines(folder: Path) -> Iterator[Submission]:
     """The lines of all launchers' files, by the times when these began."""
     for path in sorted(folder.glob("*.jsonl")):
         if not path.is_file():
@@ -348,7 +313,7 @@ def _lines(folder: Path) -> Iterator[_Line]:
                 if not line.endswith(b"\n"):
                     continue  # torn
                 try:
-                    yield _Line.model_validate_json(line)
+                    yield Submission.model_validate_json(line)
                 except ValidationError:
                     raise UserError(
                         f"{path}: line {number} is none that launch writes; remove that line"

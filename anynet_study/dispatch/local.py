@@ -11,7 +11,6 @@ import submitit
 
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.cost.devices import gpus_here
-from anynet_study.dispatch.endings import disk_is_full, ending, why_workers_ended
 from anynet_study.dispatch.executors import (
     DETACHED,
     FOREVER_MIN,
@@ -23,10 +22,12 @@ from anynet_study.dispatch.failures import (
     EVERY_KIND,
     Death,
     deaths_in,
+    ending,
     fatal_deaths,
     out_of_memory_kills,
     record_deaths,
     retries,
+    tail,
 )
 from anynet_study.dispatch.ledger import SubmittedJob, logs_name
 from anynet_study.dispatch.pack import pack_for_workers
@@ -37,6 +38,7 @@ from anynet_study.dispatch.recorded import NO_RETRIES, JournalReader, Recorded, 
 from anynet_study.dispatch.snapshot import Snapshot, take
 from anynet_study.dispatch.submission import Submitted
 from anynet_study.dispatch.task import Task, Worklist, worklist_file
+from anynet_study.dispatch.worker_state import alive_file, changed, remove_states
 from anynet_study.errors import WorkFailedError
 from anynet_study.files import naming
 from anynet_study.progress import Report, progress
@@ -118,7 +120,7 @@ class LocalWorkers:
             handle = executor.submit(Task(work.study_folder, token))
         logs = logs_name(study.logs, executor.folder)
         job = ledger.local_job(int(handle.job_id), ids, logs)
-        ledger.alive_file(study.logs, job.job_id).touch()  # until it says so itself
+        alive_file(study.logs, job.job_id).touch()  # until it says so itself
         ledger.append(study.jobs, [job])
         return LocalWorker(handle, runs, number, job)
 
@@ -160,6 +162,7 @@ def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool =
     alive = ledger.live_jobs(study.jobs)
     if not alive:  # of this sweep's runs, and those of an earlier form of it
         study.remove_litter(recorded.ended(plan))
+        remove_states(study.logs, recorded.ended(plan))
     if not todo:
         return
     with progress("training", len(plan), start=len(plan) - len(todo)) as training.report:
@@ -171,7 +174,7 @@ def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool =
     if left:
         raise WorkFailedError(
             f"{len(left)} of {len(plan)} runs did not finish and none more do: "
-            f"{why_workers_ended(study, began)}"
+            f"{_why_workers_ended(study, began)}"
         )
 
 
@@ -237,7 +240,7 @@ class _LocalTraining:
         """What another worker should go on with; where workers die at a run, that is recorded."""
         left = self.reader.read().left(worker.runs, self.retries)
         end = ending(self.study.logs, worker.job)
-        if end is None or not end.runs or not end.kind or disk_is_full(self.study):
+        if end is None or not end.runs or not end.kind or self.study.is_full():
             return left if len(left) < len(worker.runs) else []
         killed, self._killed = self._killed, out_of_memory_kills()
         if self._killed > killed:
@@ -260,3 +263,14 @@ def _wait(workers: Iterable[LocalWorker] = ()) -> None:
     until = time.monotonic() + LOOK_SECONDS
     while time.monotonic() < until and not any(worker.ended for worker in workers):
         time.sleep(TICK)
+
+
+def _why_workers_ended(study: StudyFolder, since: float) -> str:
+    """Why workers ended, in a line: the last one of the latest log since a time (unix time)."""
+    if study.is_full():
+        return f"the disk that holds {study.folder} is full"
+    logs = [(changed(path), path) for path in study.logs.rglob("*_log.err")]
+    latest_first = [path for when, path in sorted(logs, reverse=True) if when >= since]
+    said = (line for path in latest_first for line in reversed(tail(path).split("\n")))
+    reason = next((line.strip() for line in said if line.strip()), "the workers were ended")
+    return f"{reason.removeprefix('anynet_study.errors.UserError: ')} (logs: {study.logs})"

@@ -192,7 +192,8 @@ def _refuse_foreign(architectures: Iterable[AnyNetwork], recipe: RecipeSpec, whe
         "trained": (recipe.trained == "head", no_head),
         "pretrained": (recipe.pretrained is not None, no_head),
         "weights": (recipe.weights is not None, no_head),
-        "loss": (recipe.loss == "clip", no_head),
+        "loss": (recipe.loss != "cross_entropy", no_head),
+        "pooling": (recipe.pooling != "average", "pools in a way of its own"),
         "thresholds": (recipe.thresholds == "validation", no_head),
         "precision": (recipe.precision == "bfloat16", "is trained in float32"),
     }

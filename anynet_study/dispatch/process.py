@@ -7,16 +7,15 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType
 
 import psutil
 
+from anynet_study.dispatch.worker_state import WorkerState
+
 #: Preemption and the end of a job (SIGTERM, SIGUSR1), Ctrl-C, and what the script has Slurm send
 #: before a time limit (SIGUSR2, by default).
 NOTED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGUSR2)
-#: Between two signs of life of a worker, in seconds.
-BEAT = 20.0
 #: How often an attached worker looks whether its launcher is still there, in seconds.
 HEARTBEAT = 0.5
 #: How long it may take to save what it is at when the launcher is gone, in seconds.
@@ -33,16 +32,11 @@ class Interruption:
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
-        #: Touched by whoever asks, which a worker does between two steps.
-        self.alive_file: Path | None = None
-        self._next_beat = 0.0
+        self.state = WorkerState()
 
     def requested(self) -> bool:
-        """Whether to save and leave. Each call is also noted as a sign of life."""
-        if self.alive_file is not None and time.monotonic() >= self._next_beat:
-            self._next_beat = time.monotonic() + BEAT
-            with suppress(OSError):  # a full disk is for the journal to find out
-                self.alive_file.touch()
+        """Whether to save and leave. Workers ask between two steps: that is their sign of life."""
+        self.state.beat()
         return self.signal is not None
 
     def request(self, number: int, _: FrameType | None = None) -> None:

@@ -37,6 +37,8 @@ class Failure:
     host: str
     #: Seconds since 1970.
     ended: float
+    #: Why, in a line.
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,12 @@ class Recorded:
         """How many runs of the study failed, by kind of failure."""
         failed = self.failed()
         return Counter(failed[run.run_id].kind for run in plan if run.run_id in failed)
+
+    def why_failed(self, plan: Plan) -> dict[str, str]:
+        """By kind of failure, why the run of it failed that failed last."""
+        failed = self.failed()
+        last = sorted((failed[it] for it in plan.ids() if it in failed), key=lambda it: it.ended)
+        return {failure.kind: failure.message for failure in last}
 
     def ended(self, plan: Plan) -> list[str]:
         """The recorded runs, of this plan or another, of which nothing is left to do.
@@ -196,13 +204,13 @@ class JournalReader:
         return self._recorded
 
     def _note_runs(self, table: pa.Table) -> None:
-        names = ("run_id", "status", "failure_kind", "host", "started", "seconds")
-        for run_id, status, kind, host, started, seconds in _rows(table, *names):
+        names = ("run_id", "status", "failure_kind", "host", "started", "seconds", "message")
+        for run_id, status, kind, host, started, seconds, message in _rows(table, *names):
             if self._runs.get(run_id, "failed") == "failed":
                 self._runs[run_id] = intern(status)  # of a million runs, a few texts
             if status == "failed":
                 failures = self._failures.setdefault(run_id, [])
-                failures.append(Failure(kind, host, started + seconds))
+                failures.append(Failure(kind, host, started + seconds, message or ""))
                 failures.sort(key=lambda failure: failure.ended)
         self.records += len(table)
 

@@ -17,6 +17,7 @@ from anynet_study.data import (
 )
 from anynet_study.design_space import AnyNetwork, Architecture, Group, Population, groups_of
 from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
+from anynet_study.dispatch.cost.sizes import DatasetSize, size_of_view
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
 from anynet_study.sweep import START_KEYS, VALIDATION, Sweep, Trial
@@ -128,7 +129,7 @@ def settings_of(
         view = views[label]
         resolved = resolve_on(view, sweep.trained[name].for_dataset(label), label)
         tests = tuple(map(FurtherEvaluation.of, asked.get(label, {}).values()))
-        work = Workload.on(view, resolved)
+        work = size_of_view(view).workload(resolved)
         before = None if start is None else settings[start]
         data = view.identity
         if resolved.texts == "captions":
@@ -288,28 +289,21 @@ def check_texts(view: DatasetView, recipe: Recipe, label: str) -> None:
 def resolve_on(view: DatasetView, recipe: Recipe, label: str) -> ResolvedRecipe:
     """The recipe as used on a view; UserError where they do not fit."""
     check_texts(view, recipe, label)
-    size = len(view.classes), len(view.train_index), len(view.validation_index), view.size
-    return resolve(recipe, label, *size, view.multi_label, view.metric)
+    return resolve(recipe, label, size_of_view(view), view.metric)
 
 
 def resolve(
-    recipe: Recipe,
-    label: str,
-    classes: int,
-    train_images: int,
-    validation_images: int,
-    side: int,
-    multi_label: bool = False,
-    metric: Metric | None = None,
+    recipe: Recipe, label: str, size: DatasetSize, metric: Metric | None = None
 ) -> ResolvedRecipe:
     """The recipe as used on a dataset, with all its keys; UserError where they do not fit.
 
     `metric`: the dataset's own, where it has one.
     """
+    train_images = size.train_images
     with naming(label):
         if train_images < 2:
             raise UserError(f"{train_images} training images are too few")
-        if recipe.validates and not validation_images:
+        if recipe.validates and not size.validation_images:
             asking = "select: best" if recipe.select == "best" else "patience"
             if recipe.thresholds == "validation":
                 asking = "thresholds: validation"
@@ -324,7 +318,7 @@ def resolve(
             raise UserError(
                 f"accumulation: {train_images} training images make no {recipe.accumulation} parts"
             )
-        return recipe.resolved(side, classes, multi_label, metric)
+        return recipe.resolved(size.side, size.classes, size.multi_label, metric)
 
 
 def refuse_twins(settings: Sequence[Setting]) -> None:

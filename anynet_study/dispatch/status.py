@@ -14,6 +14,7 @@ from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.dispatch.pack import last_end
 from anynet_study.dispatch.plan import Plan
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Throughput
+from anynet_study.dispatch.worker_state import SILENT
 from anynet_study.errors import WorkFailedError
 
 #: Reasons of Slurm such as JobHeldUser and launch failed requeued held.
@@ -88,6 +89,8 @@ class Status:
     missing: int
     #: Failed runs by kind: oom, data, timeout, node, code.
     failures: dict[str, int]
+    #: Why the run of each kind failed that failed last.
+    failure_reasons: dict[str, str]
     #: Runs of which something is left to do, in jobs that run and in jobs that wait; and in none.
     running: int
     queued: int
@@ -133,7 +136,7 @@ class Status:
     @property
     def is_active(self) -> bool:
         """Whether anything may still change by itself."""
-        seen_lately = any(seconds < ledger.SILENT for seconds in self.jobs_elsewhere.values())
+        seen_lately = any(seconds < SILENT for seconds in self.jobs_elsewhere.values())
         return bool(self.jobs or self.jobs_unknown or seen_lately)
 
 
@@ -195,6 +198,7 @@ def study_status(
         failed=counts["failed"],
         missing=counts["missing"],
         failures=dict(recorded.failed_kinds(plan).most_common()),
+        failure_reasons=recorded.why_failed(plan),
         running=len(running),
         queued=len(assigned) - len(running),
         unassigned=len(left) - len(assigned),

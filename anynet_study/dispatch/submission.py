@@ -1,4 +1,11 @@
-"""Submission to Slurm by submitit: job arrays, as many as the site takes now."""
+"""Submission to Slurm by submitit: job arrays, as many as the site takes now.
+
+submitit neither splits arrays at the site's limit (facebookincubator/submitit#1624) nor removes
+what it wrote for jobs that were refused (#1592). It writes a pickle and two logs for each task of
+an array, and there is no public way to share them: runs are packed into few long jobs, and a
+`Task` is small. The state of jobs is never asked of submitit, which asks sacct for each of them
+(#1759) and needs it to answer (#1720): `ledger.live_jobs` asks squeue once for all.
+"""
 
 import io
 import re
@@ -45,7 +52,7 @@ FULL = re.compile(
 COUNTED = re.compile(r"MaxSubmit|SubmitJob\w*Limit|MaxJobCount|sleeping|temporarily unavailable")
 #: The job may be queued all the same.
 UNCERTAIN = re.compile(r"timed out|[Uu]nable to contact|Zero Bytes|connect failure|make sense of")
-#: Files of submitit that it renames when a job has an id; a script leaves a link behind.
+#: Files of submitit that it renames once a job has an id.
 TEMPORARY = re.compile(r"(\.submission_file_)?[0-9a-f]{32}\.(pkl|sh)")
 #: Stands for the name of the file that says what to do.
 TOKEN = "0" * 12

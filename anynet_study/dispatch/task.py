@@ -19,10 +19,10 @@ import yaml
 from submitit.helpers import DelayedSubmission
 
 from anynet_study.data import data_root
-from anynet_study.dispatch.endings import ATTACHED
-from anynet_study.dispatch.ledger import alive_file, local_id
+from anynet_study.dispatch.ledger import local_id
 from anynet_study.dispatch.process import Interruption, end_with, keep_freed_memory
 from anynet_study.dispatch.recorded import NO_RETRIES, Retries, Retry
+from anynet_study.dispatch.worker_state import WorkerState, alive_file, changed
 from anynet_study.files import write_text
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
@@ -134,20 +134,20 @@ class Task:
         """
         job, interruption = submitit.JobEnvironment(), Interruption()
         is_local = job.cluster == "local"
-        job_id = local_id(int(job.job_id)) if is_local else job.job_id
-        alive = interruption.alive_file = alive_file(self.study.logs, job_id)
-        try:
-            with interruption.listening():
-                interruption.requested()
-                worklist = self.worklist
-                if worklist.launcher is not None:
-                    print(ATTACHED, worklist.launcher, flush=True)
-                    end_with(worklist.launcher, interruption)
-                if is_local:  # what the study knows this worker by
-                    end_with(int(job.job_id), interruption)
-                worklist.work(_number(job), interruption)
-        finally:
-            alive.unlink(missing_ok=True)
+        path = alive_file(self.study.logs, local_id(int(job.job_id)) if is_local else job.job_id)
+        errors = job.paths.stderr if job.cluster == "slurm" else None
+        with interruption.listening(), WorkerState(path, errors) as interruption.state:
+            worklist = self.worklist
+            if worklist.launcher is not None:
+                interruption.state.note(attached=True)
+                end_with(worklist.launcher, interruption)
+            if is_local:  # what the study knows this worker by
+                end_with(int(job.job_id), interruption)
+            worklist.work(_number(job), interruption)
+            if interruption.signal is not None:
+                interruption.state.note(
+                    left=f"asked to leave ({interruption.signal.name})", runs={}
+                )
         again = signal.Signals[f"SIG{submitit.JobEnvironment.USR_SIG}"]
         if interruption.signal in WARNINGS and callable(signal.getsignal(again)):
             signal.raise_signal(again)  # submitit calls `checkpoint`, and has the job requeued
@@ -173,11 +173,4 @@ def made_progress(study: StudyFolder, run_ids: Iterable[str]) -> bool:
     if any(study.journals.glob(f"{mine}*")):
         return True
     began = psutil.Process().create_time()
-    return any(_changed(study.checkpoints / f"{run_id}.pt") >= began for run_id in run_ids)
-
-
-def _changed(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+    return any(changed(study.checkpoints / f"{run_id}.pt") >= began for run_id in run_ids)

@@ -12,15 +12,10 @@ import torch
 
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.cost.memory import gpu_capacity
-from anynet_study.dispatch.endings import end_without_gpu, say_begins
-from anynet_study.dispatch.pack import cohorts
-from anynet_study.dispatch.plan import Plan, make_plan
-from anynet_study.dispatch.planned_run import PlannedRun
-from anynet_study.dispatch.process import Interruption
-from anynet_study.dispatch.recorded import JournalReader, Recorded, Retries
-from anynet_study.dispatch.run_records import (
+from anynet_study.dispatch.journalling import (
     Trained,
     WorkerJournals,
+    classify,
     disk_is_full,
     evaluation_of,
     failure_of,
@@ -28,6 +23,11 @@ from anynet_study.dispatch.run_records import (
     save_scores,
     training_steps,
 )
+from anynet_study.dispatch.pack import cohorts
+from anynet_study.dispatch.plan import Plan, make_plan
+from anynet_study.dispatch.planned_run import PlannedRun
+from anynet_study.dispatch.process import Interruption
+from anynet_study.dispatch.recorded import JournalReader, Recorded, Retries
 from anynet_study.dispatch.settings import evaluations_by_dataset, load_views
 from anynet_study.dispatch.snapshot import check as check_snapshot
 from anynet_study.errors import UserError
@@ -147,7 +147,7 @@ def train_runs(
     todo = assignment.recorded.todo(assignment.plan.find(run_ids), retries)
     backend = backend_here(sweep.launch.backend, "cpu" if device.type == "cpu" else "cuda")
     begin = Options(backend=backend, at_once=assignment.runs_at_once(todo))
-    with WorkerJournals(study) as journals:
+    with WorkerJournals(study, interruption.state) as journals:
         worker = Worker(assignment, begin, journals, interruption.requested)
         try:
             for smaller, runs in _by_memory(todo, retries):
@@ -253,19 +253,22 @@ class Worker:
         if stopped is not None:
             raise stopped
 
+    def _checkpoint(self, run: PlannedRun) -> Path:
+        return self.assignment.study.checkpoints / f"{run.run_id}.pt"
+
     def _fitting(self, run: PlannedRun, options: Options) -> Options:
         return fitting(options, run.spec, self.assignment.device.type)
 
     def _steps(self, run: PlannedRun) -> Turns[Trained]:
         before = yield from self._before(run)
-        say_begins(run)
+        print(run.run_id, run.dataset, run.architecture, "begins", flush=True)
+        self.journals.state.begins(run.run_id, self._checkpoint(run))
         return (yield from self._trained(run, before))
 
     def _trained(self, run: PlannedRun, before: Weights | None = None) -> Turns[Trained]:
-        path = self.assignment.study.checkpoints / f"{run.run_id}.pt"
         launch, options = self.assignment.launch, self._fitting(run, self.options)
         checkpoint = Checkpoint(
-            path,
+            self._checkpoint(run),
             run.run_id,
             launch.engine,
             launch.checkpoint_seconds,
@@ -320,8 +323,6 @@ class Worker:
         inherited = self.assignment.plan.inherited(run)
         if launch.keep == "weights" or inherited & {"body", "weights"}:
             save_weights(study.weights(run.run_id), run.run_id, trained.trainer.model)
-        if launch.scores:
-            save_scores(scores_file(study.results, run.run_id), trained.trainer)
         if "state" in inherited:
             end = Checkpoint(study.weights(f"{run.run_id}.state"), run.run_id, launch.engine)
             curves = trained.outcome.curves
@@ -329,12 +330,18 @@ class Worker:
 
     def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> None:
         """Journal a run, after its evaluations: with its row, nothing of it is left to do."""
-        row = record_of(run, trained, seconds, self.assignment.launch.engine)
-        if row.status == "completed":
+        study, launch = self.assignment.study, self.assignment.launch
+        # Otherwise it was trained once more for its weights.
+        new = self.assignment.recorded.runs.get(run.run_id) in (None, "failed")
+        completed, scores = trained.outcome.status == "completed", ""
+        if completed:
             self._keep(run, trained)
-        if self.assignment.recorded.runs.get(run.run_id) in (None, "failed"):
-            self.journals.append(row)  # otherwise it was trained once more for its weights
-        (self.assignment.study.checkpoints / f"{run.run_id}.pt").unlink(missing_ok=True)
+        if completed and new and launch.scores:
+            scores = save_scores(scores_file(study.results, run.run_id), trained.trainer)
+        if new:
+            self.journals.append(record_of(run, trained, seconds, launch.engine, scores))
+        self.journals.state.ends(run.run_id)
+        self._checkpoint(run).unlink(missing_ok=True)
 
     def _failed(self, run: PlannedRun, error: Exception, seconds: float, tried: Options) -> bool:
         """Whether the run is to be trained again, in a slower way; otherwise it is failed.
@@ -365,8 +372,8 @@ class Worker:
         """
         if disk_is_full(error):
             raise error
-        if device_is_lost(self.assignment.device):
-            end_without_gpu(error)
+        if device_is_lost(self.assignment.device, error):
+            self.journals.state.end_without_gpu(classify(error), error)
 
     def _evaluated_from_weights(self, run: PlannedRun) -> bool:
         """Whether all that was missing of `run` is now had from its weights on disk."""

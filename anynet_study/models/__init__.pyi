@@ -1,4 +1,5 @@
 from .anynet import AnyNet as AnyNet
+from .anynet import GeneralisedMean as GeneralisedMean
 from .anynet import build as build
 from .backend import Backend as Backend
 from .backend import BackendKind as BackendKind

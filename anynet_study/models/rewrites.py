@@ -11,7 +11,15 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from anynet_study.models.anynet import AnyNet, Basic, Bottleneck, SqueezeExcitation, Vanilla
+from anynet_study.models.anynet import (
+    AnyNet,
+    Basic,
+    Bottleneck,
+    GeneralisedMean,
+    SqueezeExcitation,
+    Vanilla,
+    layers_by_side,
+)
 from anynet_study.models.backend import Backend
 from anynet_study.models.convolutions import as_maps, as_rows
 from anynet_study.models.row_layers import Gradients, RowExcitation, RowLayer, Tape
@@ -42,7 +50,10 @@ def accelerate(network: AnyNet, resolution: int, backend: Backend) -> None:
         for place, block in enumerate(stage):
             stage[place] = rewritten = _on_rows(block, side)
             side = rewritten.side
-    network.pool = RowAverage(side)
+    if isinstance(network.pool, GeneralisedMean):
+        network.pool = RowGeneralisedMean(network.pool, side)
+    else:
+        network.pool = RowAverage(side)
 
 
 def _on_rows(block: nn.Module, side: int) -> "RowBottleneck | RowBasic":
@@ -120,7 +131,7 @@ class RowStem(RowModule):
         layer = RowLayer(stem[0], side)
         self.add_module("0", layer)  # its name in the plain stem
         self.layers = (layer,)
-        self.pools = len(stem) > 2
+        self.pools = len(stem) > 1
         self.side_in = side
         self.side = (layer.side - 1) // 2 + 1 if self.pools else layer.side
 
@@ -237,6 +248,17 @@ class RowAverage(nn.Module):
         return rows if self.pixels == 1 else rows.view(-1, self.pixels, rows.shape[1]).mean(dim=1)
 
 
+class RowGeneralisedMean(GeneralisedMean):
+    """Rows to the p-mean of each map, (n, channels)."""
+
+    def __init__(self, pool: GeneralisedMean, side: int) -> None:
+        super().__init__()
+        self.power, self.side = pool.power, side
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return super().forward(as_maps(rows, self.side))
+
+
 class MiddleTap(nn.Conv2d):
     """A padded 3x3 convolution of one pixel: a matrix product for each group.
 
@@ -259,21 +281,8 @@ class MiddleTap(nn.Conv2d):
 
 def use_middle_taps(network: AnyNet, resolution: int) -> None:
     """Put a MiddleTap in the place of each convolution that sees one pixel only."""
-    side = resolution
-    blocks = (block for stage in network.stages for block in stage.children())
-    for module in (network.stem, *blocks):
-        side = _use_middle_taps(module, side)
-
-
-def _use_middle_taps(module: nn.Module, side: int) -> int:
-    """Do so in a stem or a block, but its shortcut; return the side of the maps that leave it."""
-    for name, layer in module.named_children():
-        if name != "shortcut" and isinstance(layer, nn.Sequential):
-            convolution = layer[0]
-            assert isinstance(convolution, nn.Conv2d)
-            if side == 1 and convolution.kernel_size == (3, 3):
-                layer[0] = MiddleTap(convolution)
-            side = (side - 1) // convolution.stride[0] + 1
-        elif isinstance(layer, nn.MaxPool2d):
-            side = (side - 1) // 2 + 1
-    return side
+    for layer, side in layers_by_side(network, resolution).items():
+        convolution = layer[0]
+        assert isinstance(convolution, nn.Conv2d)
+        if side == 1 and convolution.kernel_size == (3, 3):
+            layer[0] = MiddleTap(convolution)

@@ -85,9 +85,13 @@ def bin_chart(
 
     `tables` maps the name of a score to its `apr.best_of_bins`, all with the same bins, though the
     last of them may be missing; `covariate` and `score` label the axes, with their units. The
-    numbers under the bins count architectures.
+    numbers under the bins count architectures, where they are those of all tables.
     """
     first = max(tables.values(), key=len)
+    counted = all(
+        first["architectures"].head(len(table)).equals(table["architectures"].astype("int64"))
+        for table in tables.values()
+    )
     room = max(0.75, 0.1 * len(tables))
     width = min(style.TWO_COLUMNS, max(style.ONE_COLUMN, 0.9 + room * len(first)))
     drawn = style.one_panel(width, 2.6, ax)
@@ -100,7 +104,8 @@ def bin_chart(
         style.draw_intervals(axes, tables[name], "mean", places, across=False, **line)
     counts = ("bin", "averaged", "architectures")
     labels = [
-        f"{wording.shorten(name, 16)}\n{f'{best} of' if best < count else 'all'} {count}"
+        wording.shorten(name, 16)
+        + (f"\n{f'{best} of' if best < count else 'all'} {count}" if counted else "")
         for name, best, count in zip(*(first[c] for c in counts), strict=True)
     ]
     axes.set_xticks(range(len(first)), labels, fontsize=6)
@@ -181,10 +186,11 @@ def _label_set(name: str, classes: float, images: float) -> str:
 
 
 @style.styled
-def class_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
+def class_chart(table: pd.DataFrame, across: str = "", ax: Axes | None = None) -> Figure:
     """Plot the accuracy on each class: the mean with its interval, and the range.
 
-    `table` has dataset (one), class, mean, low, high, lowest, highest (percent) and n.
+    `table` has class, mean, low, high, lowest, highest (percent) and n; and dataset (one), unless
+    `across` labels the x axis.
     """
     drawn = style.one_panel(style.ONE_COLUMN * 1.2, 1.1 + 0.14 * len(table), ax)
     axes, places = drawn.first, np.arange(len(table))
@@ -192,6 +198,7 @@ def class_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     style.draw_intervals(axes, table, "mean", places, color=style.BLUE, marker="o")
     axes.set_yticks(places, [wording.shorten(name, 26) for name in table["class"]], fontsize=6)
     axes.set_ylim(len(table) - 0.4, -0.6)
-    axes.set_xlabel(f"accuracy on classes of {wording.shorten(table['dataset'].iloc[0], 18)} (%)")
+    of = "" if across else wording.shorten(table["dataset"].iloc[0], 18)
+    axes.set_xlabel(across or f"accuracy on classes of {of} (%)")
     axes.set_title(f"n = {table['n'].iloc[0]}")
     return drawn.figure

@@ -7,6 +7,7 @@ Hardt 2024 (paper 4, Figure 8), Feuer et al. 2023 (paper 5).
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,6 +24,12 @@ from anynet_study.plots.points import LOOKS, MARGIN, point_size
 #: Beyond so many points their error bars hide them.
 MANY_BARS = 80
 LINE: dict[str, Any] = {"linewidth": 1.2, "zorder": 3}
+#: Of a line whose correlation's interval is not shown.
+FEWEST_RESAMPLES = 100
+BASELINE_LOOKS: dict[str, dict[str, Any]] = {
+    "baseline architecture": {"color": style.BLUE, "marker": "o", "markeredgewidth": 0},
+    "other": {"color": style.ORANGE, "marker": "^", "markeredgewidth": 0},
+}
 EQUAL: dict[str, Any] = {"color": style.GREY, "linestyle": ":", "linewidth": 0.8}
 
 
@@ -159,6 +166,50 @@ def transfer_grid(
 
 
 @style.styled
+def covariate_grid(
+    scores: pd.DataFrame,
+    covariate: pd.Series,
+    groups: Mapping[str, pd.Series],
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    axes: Sequence[Axes] | None = None,
+) -> Figure:
+    """Plot scores against a covariate on a logarithmic axis, with a line of each group.
+
+    The arguments are those of `apr.covariate_fits`; `covariate` has a name. Scores are drawn from 0
+    (worst) to 100 (best). A group that allows no line has none, and the title says so.
+    """
+    first, *others = scores.columns
+    table = normalised(scores, first, others, ranges) if others else scores
+    colours = dict(zip(groups, (style.GREEN, style.ORANGE, style.PURPLE), strict=False))
+    drawn = style.panels(len(table.columns), 2.1, axes)
+    for panel, target in zip(drawn.axes, table.columns, strict=True):
+        both = pd.DataFrame({"x": covariate.reindex(table.index), "y": table[target]}).dropna()
+        _draw_points(panel, both["x"], both["y"])
+        titles = []
+        for name, chosen in groups.items():
+            part = both[chosen.reindex(both.index, fill_value=False)]
+            try:
+                fit = linear_fit(np.log10(part["x"].astype(float)), part["y"], "linear", 100)
+            except UserError:
+                titles.append(f"{name}: no line")
+                continue
+            region = fit.region()
+            _draw_line(panel, region.assign(x=10 ** region["x"]), colours[name])
+            slope = wording.estimate(fit.slope, fit.slope_low, fit.slope_high)
+            titles.append(f"{name}: {slope} a tenfold, n = {fit.n}")
+        style.log_axis(panel)
+        panel.set_title("\n".join(titles), fontsize=6.5)
+        panel.set_xlabel(str(covariate.name))
+        unit = "0 to 100" if target in (ranges or {}) else "%"
+        panel.set_ylabel(f"{wording.shorten(target, 22)} ({unit})")
+    lines = [Line2D([], [], color=colours[name], linewidth=1.4) for name in groups]
+    drawn.legend(
+        lines, [f"{name} models" if name == "all" else f"models {name}" for name in groups]
+    )
+    return drawn.figure
+
+
+@style.styled
 def effective_robustness_grid(
     table: pd.DataFrame,
     base: str = "base",
@@ -167,26 +218,32 @@ def effective_robustness_grid(
     """Plot accuracy on each shift against the base accuracy, with the baseline models' trend.
 
     `table` is a result of `apr.effective_robustness`; `base` names that test set in the labels. How
-    far a point lies above the line is its effective robustness. Architectures that were left out
-    (without an expected accuracy) are not drawn; the title says how many there are.
+    far a point lies above the line is its effective robustness. Where the table has a column
+    `group` (texts), each has a colour and a line of its own, in logits, if its architectures allow
+    one. Architectures that were left out (without an expected accuracy) are not drawn; the title
+    says how many there are.
     """
     # A note alone does not leave one out: it may say that nothing is sure of it.
     known = table.dropna(subset=["accuracy", "expected"])
     if known.empty:
         raise UserError(f"no architecture has a place on the line: {table['note'].iloc[0]}")
     shifts = list(dict.fromkeys(table["shift"]))
-    looks = {"baseline architecture": (True, style.BLUE, "o"), "other": (False, style.ORANGE, "^")}
-    if known["baseline"].all():
-        del looks["other"]
+    if grouped := "group" in known:
+        looks = style.series_looks(dict.fromkeys(known["group"]), "groups")
+    else:
+        looks = dict(BASELINE_LOOKS)
+        if known["baseline"].all():
+            del looks["other"]
+        known = known.assign(group=np.where(known["baseline"], *BASELINE_LOOKS))
     drawn = style.panels(len(shifts), 2.0, axes)
     for panel, shift in zip(drawn.axes, shifts, strict=True):
         rows = known[known["shift"] == shift].sort_values("base")
-        size = point_size(len(rows))
-        for baseline, colour, marker in reversed(looks.values()):
-            chosen = rows[rows["baseline"] == baseline]
-            look: dict[str, Any] = {"color": colour, "marker": marker, "markeredgewidth": 0}
-            look["markersize"] = size * (1.0 if baseline else 1.15)
-            panel.plot(chosen["base"], chosen["accuracy"], linestyle="none", alpha=0.6, **look)
+        for group, look in reversed(looks.items()):
+            chosen = rows[rows["group"] == group]
+            size: dict[str, Any] = {"markersize": point_size(len(rows)), "linestyle": "none"}
+            panel.plot(chosen["base"], chosen["accuracy"], alpha=0.6, **(size | look))
+            if grouped:
+                _draw_group(panel, chosen, look["color"])
         panel.plot(rows["base"], rows["expected"], color=style.BLACK, linewidth=1)
         _draw_equal(panel)
         left_out = int((table["shift"] == shift).sum()) - len(rows)
@@ -194,13 +251,23 @@ def effective_robustness_grid(
         panel.set_xlabel(f"accuracy on {wording.shorten(base, 18)} (%)")
         what = "average of the shifts" if shift == "average" else wording.shorten(shift, 20)
         panel.set_ylabel(f"{what} (%)")
-    handles = [
-        Line2D([], [], color=colour, marker=marker, linestyle="none", markersize=4)
-        for _, colour, marker in looks.values()
-    ]
+    line = "-" if grouped else "none"
+    shown = [{"linestyle": line, "markersize": 4, **look} for look in looks.values()]
+    handles = [Line2D([], [], **look) for look in shown]
     handles += [Line2D([], [], color=style.BLACK, linewidth=1), Line2D([], [], **EQUAL)]
-    drawn.legend(handles, [*looks, "trend of the baseline", "equal"], most=4)
+    labels = [wording.shorten(name, 26) for name in looks]
+    drawn.legend(handles, [*labels, "trend of the baseline", "equal"], most=4)
     return drawn.figure
+
+
+def _draw_group(axes: Axes, rows: pd.DataFrame, colour: str) -> None:
+    """Draw the line through the architectures of a group, where they allow one."""
+    inside = rows[rows["accuracy"].between(0, 100, inclusive="neither")]
+    try:
+        region = linear_fit(inside["base"], inside["accuracy"], "logit", FEWEST_RESAMPLES).region()
+    except UserError:
+        return
+    axes.plot(region["x"], region["y"], color=colour, linewidth=1.1)
 
 
 def _draw_points(axes: Axes, x: pd.Series, y: pd.Series) -> None:

@@ -239,10 +239,11 @@ def _draw_widths(axes: Axes, table: pd.DataFrame) -> None:
 
 
 @style.styled
-def distance_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
+def distance_chart(table: pd.DataFrame, what: str = "", ax: Axes | None = None) -> Figure:
     """Plot a point for each pair of datasets: distance across, correlation up, with intervals.
 
-    `table` has source, target, distance, distance_low, distance_high, estimate, low, high.
+    `table` has source, target, distance, distance_low, distance_high, estimate, low, high; `what`
+    the estimates are, if no correlations. Names are those of the targets where the source is one.
     """
     drawn = style.one_panel(style.ONE_COLUMN * 1.3, style.ONE_COLUMN, ax)
     axes = drawn.first
@@ -262,9 +263,11 @@ def distance_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     if len(known) <= NAMED_PAIRS:
         for row in known.itertuples():
             names = f"{wording.shorten(row.source, 12)}, {wording.shorten(row.target, 12)}"
+            names = names if table["source"].nunique() > 1 else wording.shorten(row.target, 16)
             axes.annotate(
                 names, (row.distance, row.estimate), (3, 3), textcoords="offset points", fontsize=5
             )
     axes.set_xlabel("distance of the datasets' images (FID, bias removed)")
-    axes.set_ylabel(f"correlation of errors ({wording.symbol(wording.method_of(table))})")
+    letter = wording.symbol(wording.method_of(table))
+    axes.set_ylabel(what or f"correlation of errors ({letter})")
     return drawn.figure

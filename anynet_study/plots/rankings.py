@@ -31,7 +31,10 @@ def rank_preservation_chart(ranks: pd.DataFrame, ax: Axes | None = None) -> Figu
     first = ranks[ranks["dataset"] == datasets[0]].sort_values("rank", kind="stable")
     names = list(dict.fromkeys([*first["architecture"], *ranks["architecture"]]))
     width = min(style.TWO_COLUMNS, style.ONE_COLUMN + 0.9 * max(len(datasets) - 2, 0))
-    drawn = style.one_panel(width, max(2.2, 1.0 + 0.16 * len(names)), ax)
+    labels = [wording.shorten(name, 18) for name in datasets]
+    crowded = max(map(len, labels)) * style.CHARACTER * len(datasets) > 0.7 * width
+    height = max(2.2, 1.0 + 0.16 * len(names)) + 0.8 * crowded
+    drawn = style.one_panel(width, height, ax)
     axes = drawn.first
     looks = style.series_looks(names[: len(style.SERIES)])
     # Bars of tied architectures side by side.
@@ -45,7 +48,8 @@ def rank_preservation_chart(ranks: pd.DataFrame, ax: Axes | None = None) -> Figu
         axes.vlines(places, rows["rank_best"], rows["rank_worst"], linewidth=0.7, **bar)
     axes.set(ylim=(int(ranks["rank_worst"].max()) + 0.6, 0.4), ylabel=RANK)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xticks(range(len(datasets)), [wording.shorten(name, 18) for name in datasets])
+    turned: dict[str, Any] = {"rotation": 60, "ha": "right", "fontsize": 6} if crowded else {}
+    axes.set_xticks(range(len(datasets)), labels, **turned)
     axes.set_xlim(-0.35, len(datasets) - 0.65)
     if len(names) <= NAMED:
         labelled = zip(first["architecture"], first["rank"], strict=True)

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, Normalize
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.patches import Rectangle
@@ -103,6 +102,12 @@ def scatter_matrix(
             _label_edges(axes, i, j, names)
     drawn = style.Panels(figure, figure.axes, own=True)
     legend_of_marks(drawn, data["mark"], len(pairs), of="row's dataset")
+    said = (
+        f"above: {wording.coefficient(table)} [{wording.level(table)} interval]; below: errors (%)"
+    )
+    for legend in figure.legends:
+        legend.set_title(said)
+        legend.get_title().set_fontsize(7)
     return figure
 
 
@@ -112,7 +117,7 @@ def _square_grid(size: int, figure: Figure | None) -> tuple[Figure, GridSpec]:
         side = style.TWO_COLUMNS if size > 3 else style.TWO_COLUMNS * (size + 0.6) / 4.6
         figure = style.ShownFigure(figsize=(side, side))
     width, height = figure.get_size_inches()
-    left, bottom = (1.15, 1.35) if size > CROWDED else (0.62, 0.78)
+    left, bottom = (1.15, 1.5) if size > CROWDED else (0.62, 0.93)
     cells = figure.add_gridspec(
         size,
         size,
@@ -129,9 +134,8 @@ def _square_grid(size: int, figure: Figure | None) -> tuple[Figure, GridSpec]:
 def _draw_correlation(figure: Figure, cell: Bbox, pair: Estimate, size: int) -> None:
     """Fill a cell with the colour and the numbers of a correlation; no axes, which are slow."""
     estimate, low, high, n = pair
-    colours: Colormap = matplotlib.colormaps[style.DIVERGING]
     shade = Normalize(-1, 1)(estimate) if np.isfinite(estimate) else 0.5
-    colour = (*colours(float(shade))[:3], 0.55)
+    colour = (*style.DIVERGING(float(shade))[:3], 0.55)
     figure.add_artist(Rectangle(cell.p0, cell.width, cell.height, color=colour, linewidth=0))
     points = 72 * style.TWO_COLUMNS * 0.9 / max(size, 4)
     large = float(np.clip(points / 4.2, 6.5, 11))

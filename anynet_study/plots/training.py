@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
@@ -19,6 +20,10 @@ LINES = 30
 REPLICATED = 8
 """At most this many replicated architectures per dataset are drawn, evenly spread over the errors.
 """
+
+DENSE = 20
+"""From so many replicates on an architecture's errors are drawn as a density."""
+DENSITIES = (style.ORANGE, style.GREEN, style.PURPLE, style.VERMILLION, style.SKY, style.BLACK)
 
 
 def curve_data(curves: pd.DataFrame) -> pd.DataFrame:
@@ -146,8 +151,9 @@ def noise_grid(
     """Plot how far replicates of one architecture lie apart, beside the population (Figure A3).
 
     `replicates` has columns architecture, dataset, replicate, error (percent); `table` is
-    `apr.noise_ceiling` of it. The blue density is of the mean error of every architecture, a row
-    of orange points is one architecture's replicates.
+    `apr.noise_ceiling` of it. The blue density is of the mean error of every architecture. A row is
+    one architecture's replicates: orange points, or from `DENSE` replicates on their density, in a
+    colour of its own, each as high as its row.
     """
     groups = replicates.groupby(["dataset", "architecture"], sort=False)["error"]
     means = groups.agg(["mean", "count"])
@@ -191,11 +197,25 @@ def _draw_replicates(axes: Axes, rows: list[pd.Series]) -> None:
     """Draw each architecture's replicates on a row of the lower half, best architecture on top."""
     look: dict[str, Any] = {"color": style.ORANGE, "markersize": 2.8, "mec": "black", "mew": 0.3}
     for height, errors in enumerate(rows):
+        if len(errors) >= DENSE and errors.nunique() > 2:
+            _draw_density(axes, errors.to_numpy(), height, DENSITIES[height % len(DENSITIES)])
+            continue
         axes.plot([errors.min(), errors.max()], [height] * 2, color=style.ORANGE, linewidth=0.8)
         axes.plot(errors, [height] * len(errors), "o", **look)
     axes.set_ylim(max(len(rows), 2) - 0.3, -max(len(rows), 2) - 0.7)
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=5)
+
+
+def _draw_density(axes: Axes, errors: np.ndarray, height: int, colour: str) -> None:
+    """Draw the density of errors upwards from a row, with a tick per error."""
+    reach = 0.25 * np.ptp(errors)
+    places = np.linspace(errors.min() - reach, errors.max() + reach, 101)
+    density = scipy.stats.gaussian_kde(errors)(places)
+    top = height - 0.65 * density / density.max()  # of an axis that points down
+    axes.fill_between(places, height, top, color=colour, alpha=0.5, linewidth=0)
+    axes.plot(places, top, color=colour, linewidth=0.8)
+    axes.plot(errors, [height] * len(errors), "|", color=colour, markersize=4, mew=0.5)
 
 
 def _noise_title(rows: pd.DataFrame) -> str:

@@ -1,5 +1,6 @@
 from .collecting import CollectReport as CollectReport
 from .collecting import collect as collect
+from .collecting import is_behind as is_behind
 from .exporting import export as export
 from .exporting import import_bundle as import_bundle
 from .importing import Files as Files
@@ -24,6 +25,7 @@ from .journal import JournalWriter as JournalWriter
 from .journal import read_evaluations as read_evaluations
 from .journal import read_journal as read_journal
 from .journal import read_journals as read_journals
+from .layout import FailureKind as FailureKind
 from .layout import TableName as TableName
 from .layout import scores_file as scores_file
 from .opening import NewerStoreError as NewerStoreError
@@ -34,7 +36,6 @@ from .querying import run_sql as run_sql
 from .querying import select as select
 from .records import EVALUATIONS_SUFFIX as EVALUATIONS_SUFFIX
 from .records import EvaluationRecord as EvaluationRecord
-from .records import FailureKind as FailureKind
 from .records import RunRecord as RunRecord
 from .records import mixed_backends as mixed_backends
 from .results import Results as Results

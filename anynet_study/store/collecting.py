@@ -37,9 +37,15 @@ from anynet_study.store.journal import read_journals
 from anynet_study.store.opening import NewerStoreError, open_store, opened
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import KINDS
+from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.tables import evaluations_table
-from anynet_study.store.write import Study, write_store
+from anynet_study.store.tables import (
+    OTHER_LABELS,
+    contradicted,
+    evaluations_table,
+    run_column,
+)
+from anynet_study.store.write import Contents, write_store
 
 #: A temporary file this old, in seconds, was left by a collect that was killed.
 STALE = 3600.0
@@ -50,11 +56,12 @@ SECONDS_BETWEEN_TRIES = 0.05
 
 @dataclass(frozen=True)
 class CollectReport:
-    """What one collect found; counts are of runs, but for `duplicates` (records set aside)."""
+    """What one collect found. All counts but `duplicates` are of runs."""
 
     runs: int
     #: Not in the store that this one replaced.
     new: int
+    #: Records that were not kept, as the store has another record of the same run.
     duplicates: int
     #: Not asked for by the sweep: kept, not analysed.
     unplanned: int
@@ -66,8 +73,8 @@ class CollectReport:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a sweep says of its runs and evaluations: see `collect`."""
+class SweepRuns:
+    """The runs and evaluations that a sweep asks for; the fields are arguments of `collect`."""
 
     planned: Mapping[str, RunNames] | Collection[str] | None
     recipes: Sequence[str] = ()
@@ -108,35 +115,50 @@ def collect(
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(out)
-    asked = Asked(planned, recipes, evaluations)
+    asked = SweepRuns(planned, recipes, evaluations)
     with _lock(out.parent), replacing(out) as temporary, RunArrays(out) as arrays:
         known = _Known.of(out, anew)
         collected = Collected(journals, asked, population, datasets, provenance, arrays)
         with creating(temporary, out) as file:
-            study = replace(collected.study(truths or {}), trials=trials)
-            write_store(file, study, collected.arranged, arrays)
+            contents = replace(collected.contents(truths or {}), trials=trials)
+            write_store(file, contents, collected.arranged, arrays)
+            unlike = [f"{name}: {OTHER_LABELS}" for name in contradicted(file)]
         # Last, when nothing but the swap is left: a build that fails keeps nothing aside.
         kept = known.kept_aside(out, collected.arranged)
-    return collected.report(known, kept)
+    made = collected.report(known, kept)
+    return replace(made, problems=[*unlike, *made.problems])
+
+
+def is_behind(store: ResultStore, journals: Path) -> bool:
+    """Whether journals hold more than when a store was collected from them: one is new, or grew."""
+    known = store.table("journals", ["journal", "bytes"])
+    sizes = dict(zip(*(column.to_pylist() for column in known.columns), strict=True))
+    paths = (path for kind in KINDS for path in kind.paths(journals))
+    return any(path.stat().st_size > sizes.get(path.name, 0) for path in paths)
 
 
 class Collected:
-    """The records of a folder of journals as a sweep asks for them, in the order of a store."""
+    """The records of a folder of journals, named as in the sweep, in the order of a store."""
 
     def __init__(
         self,
         journals: Path,
-        asked: Asked,
+        asked: SweepRuns,
         population: pa.Table,
         datasets: pa.Table,
         provenance: Mapping[str, str],
         arrays: RunArrays,
     ) -> None:
-        """Raises UserError or OSError as `read_journals`; `arrays` are filled."""
+        """Reads the journals, and adds the arrays of all records to `arrays`.
+
+        Raises UserError or OSError as `read_journals` does.
+        """
         self.folder = journals
         self.problems: dict[str, str] = {}
-        self.records = read_journals(journals, problems=self.problems, arrays=arrays)
         self.paths = [path for kind in KINDS for path in kind.paths(journals)]
+        #: In bytes before they are read: what is written meanwhile may not be among the records.
+        self.sizes = [path.stat().st_size for path in self.paths]
+        self.records = read_journals(self.paths, problems=self.problems, arrays=arrays)
         self._tables = population, datasets
         self._provenance, self._planned = provenance, asked.planned
         runs, evaluations = deduplicate(*split(self.records))
@@ -144,7 +166,7 @@ class Collected:
         self.waiting = int((~there).sum())
         self.arranged = self._arranged(runs, evaluations.filter(pa.array(there)), asked)
 
-    def _arranged(self, runs: pa.Table, evaluations: pa.Table, asked: Asked) -> Arranged:
+    def _arranged(self, runs: pa.Table, evaluations: pa.Table, asked: SweepRuns) -> Arranged:
         planned, names = asked.planned, asked.evaluations
         mine = np.ones(len(runs), np.bool_) if planned is None else among(runs["run_id"], planned)
         runs = runs.append_column("planned", pa.array(mine))
@@ -161,19 +183,18 @@ class Collected:
             "architecture": population["architecture"].to_pylist(),
             "dataset": datasets["dataset"].to_pylist(),
             "recipe": asked.recipes,
-            "journal": [path.name for path in self.paths],
             "evaluation": [name for name, _ in (names or {}).values()],
         }
         return arrange(runs, evaluations, first)
 
-    def study(self, truths: Mapping[str, NDArray[np.integer]]) -> Study:
+    def contents(self, truths: Mapping[str, NDArray[np.integer]]) -> Contents:
         """What goes into the store besides the records."""
         planned = -1 if self._planned is None else len(self._planned)
         mine = {name: self._truth(name, classes) for name, classes in truths.items()}
-        return Study(*self._tables, self._journals(), self._provenance, planned, mine)
+        return Contents(*self._tables, self._journals(), self._provenance, planned, mine)
 
     def _journals(self) -> pa.Table:
-        """The table /journals: how many records of each there are, and how many are set aside."""
+        """The table /journals: the counts of records in each journal, and of those not kept."""
         names = [path.name for path in self.paths]
         runs, evaluations = self.arranged.runs, self.arranged.evaluations
         records = _counted([self.records["journal"]], names)
@@ -183,13 +204,13 @@ class Collected:
                 "journal": pa.array(names, pa.string()),
                 "records": records,
                 "duplicates": records - kept,
-                "bytes": pa.array([path.stat().st_size for path in self.paths], pa.int64()),
+                "bytes": pa.array(self.sizes, pa.int64()),
                 "problem": pa.array([self.problems.get(name, "") for name in names], pa.string()),
             }
         )
 
     def _truth(self, dataset: str, classes: NDArray[np.integer]) -> Truth:
-        """A dataset's labels, unless the sweep does not ask for some of the runs on it.
+        """A dataset's labels; None if it has predictions of runs that the sweep does not ask for.
 
         Those may have been made on other images under the same name. `classes` is (images,), or
         (images, classes) of zeros and ones.
@@ -205,7 +226,7 @@ class Collected:
         return Truth(kind, classes.astype(np.uint16) if fits and of_sweep else None)
 
     def report(self, known: "_Known", kept: str) -> CollectReport:
-        """The report on it; `kept`: what is said of the store that was there, "" if nothing."""
+        """The report; `kept` is the line on the store that was kept aside, or ""."""
         runs, evaluations = self.arranged.runs, self.arranged.evaluations
         count = pc.sum(pc.equal(self.records["record_kind"].cast(pa.string()), "run")).as_py() or 0
         waiting = f"journals: {self.waiting} evaluations of runs without a record wait for it"
@@ -226,9 +247,10 @@ class Collected:
         return said + [f"{path.name}: not a journal; ignored" for path in self.strangers()]
 
     def strangers(self) -> list[Path]:
-        """What lies among the journals and is none."""
+        """Files in the folder of journals that are not journals."""
         there = self.folder.iterdir() if self.folder.is_dir() else ()
-        return sorted(p for p in set(there) - set(self.paths) if not p.name.startswith("."))
+        mine = (path for path in there if not any(kind.owns(path) for kind in KINDS))
+        return sorted(path for path in mine if not path.name.startswith("."))
 
 
 def _counted(columns: Sequence[pa.ChunkedArray], names: Sequence[str]) -> NDArray[np.int64]:
@@ -239,7 +261,7 @@ def _counted(columns: Sequence[pa.ChunkedArray], names: Sequence[str]) -> NDArra
 
 @dataclass(frozen=True)
 class _Known:
-    """What is in the store that a collect replaces."""
+    """The runs and evaluations in the store that a collect replaces."""
 
     runs: pa.Array
     #: Texts of `evaluation_keys`.
@@ -249,7 +271,7 @@ class _Known:
 
     @classmethod
     def of(cls, out: Path, anew: bool) -> Self:
-        """What is at `out`; nothing of what cannot be read.
+        """What the store at `out` has; nothing if it cannot be read.
 
         Raises UserError if it is a newer store or, unless all is made `anew`, none of ours.
         """
@@ -266,15 +288,15 @@ class _Known:
                 raise
             return cls(nothing, nothing, unreadable=True)
         with suppress(*DAMAGE, UserError), opened(out) as file:
-            runs = pa.array(file["runs/run_id"][()].astype(str).astype(object), pa.string())
+            runs = run_column(file, "run_id")
             evaluations = evaluations_table(file, ["run_id", "evaluation_id"])
             return cls(runs, evaluation_keys(evaluations).combine_chunks())
         return cls(nothing, nothing)
 
     def kept_aside(self, out: Path, arranged: Arranged) -> str:
-        """Keep the store at `out` under a second name if the new one lacks something of it.
+        """Keep the store at `out` under a second name if the new store lacks something of it.
 
-        A line that says so; "" if nothing had to be kept.
+        Returns a line that says so, or "" if nothing had to be kept.
         """
         counts = {
             "runs": int((~among(self.runs, arranged.runs["run_id"])).sum()),

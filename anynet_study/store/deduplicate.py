@@ -1,4 +1,4 @@
-"""From a table of records to those that a store holds: one of each run and evaluation, in order."""
+"""One record of each run and of each evaluation, in the order of a store."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-
-from anynet_study.store.layout import EVALUATION_CODED
-from anynet_study.store.records import CODED
 
 #: What a sweep calls a run: dataset, recipe, replicate.
 RunNames = tuple[str, str, int]
@@ -27,12 +24,9 @@ class Arranged:
     #: `run`, the row of its run in `runs`.
     runs: pa.Table
     evaluations: pa.Table
-    #: The texts of every coded column, in the order of their integers.
-    labels: dict[str, list[str]]
-
-    def codes(self, table: pa.Table, name: str) -> NDArray[np.int32]:
-        """A coded column of `runs` or `evaluations` as integers."""
-        return codes_of(table[name], self.labels[name])
+    #: Names in the order of the sweep.
+    recipes: list[str]
+    tests: list[str]
 
 
 def split(records: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -71,19 +65,19 @@ def _first_of_each(
 
 
 def _beginning(records: pa.Table) -> tuple[NDArray[Any], ...]:
-    """Sorting keys, the least important first, of the order in which records began."""
+    """Keys for `numpy.lexsort`, the least important first, that sort records by when they began."""
     journal = codes_of(records["journal"], sorted(_texts(records["journal"])))
     return records["offset"].to_numpy(), journal, records["started"].to_numpy()
 
 
 def evaluation_keys(evaluations: pa.Table) -> pa.ChunkedArray:
-    """For each record one text that names its run and its evaluation_id."""
+    """One text for each record: its run_id and its evaluation_id."""
     ids = (evaluations[name].cast(pa.string()) for name in ("run_id", "evaluation_id"))
     return pc.binary_join_element_wise(*ids, " ")
 
 
 def rename_runs(runs: pa.Table, names: Mapping[str, RunNames]) -> pa.Table:
-    """Call runs what the sweep calls them now: names are no part of a run's identity."""
+    """Give runs the names that the sweep has for them now: no name is part of a run's identity."""
     known = pc.index_in(runs["run_id"], value_set=pa.array(names, pa.string()))
     now = list(zip(*names.values(), strict=True)) or [(), (), ()]
     for column, values in zip(("dataset", "recipe", "replicate"), now, strict=True):
@@ -92,7 +86,7 @@ def rename_runs(runs: pa.Table, names: Mapping[str, RunNames]) -> pa.Table:
 
 
 def rename_evaluations(evaluations: pa.Table, names: Mapping[str, EvaluationNames]) -> pa.Table:
-    """Call evaluations (by evaluation_id), and their kinds, what the sweep calls them now."""
+    """Give evaluations the names and kinds that the sweep has now for their evaluation_id."""
     ids = evaluations["evaluation_id"].cast(pa.string())
     known = pc.index_in(ids, value_set=pa.array(names, pa.string()))
     now = list(zip(*names.values(), strict=True)) or [(), ()]
@@ -104,7 +98,7 @@ def rename_evaluations(evaluations: pa.Table, names: Mapping[str, EvaluationName
 def _renamed(
     records: pa.Table, column: str, values: Sequence[Any], known: pa.ChunkedArray
 ) -> pa.Table:
-    """The column with values[i] where `known` has i, and as it was where that is null."""
+    """The records with values[i] in the column where `known` is i; unchanged where it is null."""
     field = records.schema.field(column)
     plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     called = pa.chunked_array([pa.array(values, plain)]).take(known)
@@ -127,41 +121,35 @@ def arrange(runs: pa.Table, evaluations: pa.Table, first: Mapping[str, Sequence[
     """Runs and their evaluations, with a column `planned`, in the one order of a store.
 
     The order does not depend on how they were journalled: runs by architecture, dataset, recipe,
-    replicate, run_id; evaluations by run, evaluation, evaluation_id. `first` has for some coded
-    columns the texts that come first, in this order; others follow sorted, and evaluations that
-    it does not name in the order in which they began. Every evaluation's run is among the runs.
+    replicate, run_id; evaluations by run, evaluation, evaluation_id. `first` has for some columns
+    the texts that come first, in this order; others follow sorted, and evaluations that it does not
+    name in the order in which they began. Every evaluation's run is among the runs.
     """
-    labels = _labels(runs, evaluations, first)
-    keys = {
-        name: codes_of(runs[name], labels[name]) for name in ("architecture", "dataset", "recipe")
+    names = {
+        name: _in_order(sorted(_texts(runs[name])), first.get(name, ()))
+        for name in ("architecture", "dataset", "recipe")
     }
+    keys = {name: codes_of(runs[name], texts) for name, texts in names.items()}
     sorting = pa.table(keys | {"replicate": runs["replicate"], "run_id": runs["run_id"]})
     order = pc.sort_indices(sorting, [(name, "ascending") for name in sorting.column_names])
     runs = runs.take(order)
     run = pc.index_in(evaluations["run_id"], value_set=runs["run_id"].combine_chunks())
     evaluations = evaluations.append_column("run", run.cast(pa.int32()))
-    names = ("evaluation_id", "evaluation")
-    codes = [codes_of(evaluations[name], labels[name]) for name in names]
+    began = evaluations["evaluation"].take(np.lexsort(_beginning(evaluations)))
+    tests = _in_order(_texts(began), first.get("evaluation", ()))
+    codes = [
+        codes_of(evaluations[name], texts)
+        for name, texts in (
+            ("evaluation_id", sorted(_texts(evaluations["evaluation_id"]))),
+            ("evaluation", tests),
+        )
+    ]
     evaluations = evaluations.take(np.lexsort((*codes, evaluations["run"].to_numpy())))
-    return Arranged(runs, evaluations, labels)
+    return Arranged(runs, evaluations, names["recipe"], tests)
 
 
-def _labels(
-    runs: pa.Table, evaluations: pa.Table, first: Mapping[str, Sequence[str]]
-) -> dict[str, list[str]]:
-    labels: dict[str, list[str]] = {}
-    for name in (*CODED, *EVALUATION_CODED):
-        seen = [] if name in EVALUATION_CODED else _texts(runs[name])
-        if name in (*EVALUATION_CODED, "host", "journal"):
-            seen += _texts(evaluations[name])
-        known = list(dict.fromkeys(first.get(name, ())))
-        others = set(seen) - set(known)
-        labels[name] = [*known, *sorted(others)]
-        if name == "evaluation" and others:
-            began = np.lexsort(_beginning(evaluations))
-            ordered = _texts(evaluations["evaluation"].take(began))
-            labels[name] = [*known, *(text for text in ordered if text in others)]
-    return labels
+def _in_order(texts: Sequence[str], first: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*first, *texts]))
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:

@@ -18,7 +18,7 @@ from anynet_study.store.hdf5 import get_text
 from anynet_study.store.integrity import refuse_wrong, stores_equal
 from anynet_study.store.layout import COLUMNS, STAGES, TableName
 from anynet_study.store.results import ResultStore
-from anynet_study.store.tables import EVALUATIONS_SHOWN
+from anynet_study.store.tables import EVALUATIONS_SHOWN, plain
 
 FORMAT = "anynet-study release"
 VERSION = 1
@@ -50,8 +50,7 @@ def export(store: ResultStore, folder: Path) -> ExportReport:
     """Write the bundle of a store as `folder`, which is new or replaces an older bundle.
 
     Raises UserError where the folder holds anything else, or `verify` rejects the store; OSError
-    where it cannot be written, and
-    then nothing is changed.
+    where the folder cannot be written, and then nothing is changed.
     """
     if folder.exists() and not is_bundle(folder):
         raise UserError(f"{folder}: exists and is not an export; choose another -o")
@@ -95,7 +94,7 @@ def is_bundle(folder: Path) -> bool:
 
 
 def checked_bundle(folder: Path) -> Path:
-    """The results store of a bundle, all of whose files are as they were written.
+    """The path of the results store in a bundle, after all its files fitted their checksums.
 
     Raises UserError for a folder that is no bundle, a newer one, and missing or altered files.
     """
@@ -120,7 +119,7 @@ def checked_bundle(folder: Path) -> Path:
 
 
 def import_bundle(folder: Path, out: Path) -> ResultStore:
-    """Make the results store of a bundle the file `out`, with its provenance, byte for byte.
+    """Copy the results store of a bundle to `out`, byte for byte, with its provenance.
 
     Raises UserError as `checked_bundle`, and where `out` is a store of other results.
     """
@@ -151,23 +150,19 @@ EVALUATIONS = (*EVALUATIONS_SHOWN, "identity", "started", "host")
 
 
 def write_tables(store: ResultStore, folder: Path) -> dict[str, tuple[pa.Schema, int]]:
-    """Write the tables, evaluations where there are any; schema and rows of each file."""
+    """Write a file for each table; evaluations only if there are any.
+
+    Returns the schema and the number of rows of each file.
+    """
     written: dict[str, tuple[pa.Schema, int]] = {}
     for name in get_args(TableName)[:6]:
-        table = plain(store.table(name, EVALUATIONS if name == "evaluations" else None))
+        table = plain(
+            store.table(name, EVALUATIONS if name == "evaluations" else None), pa.string()
+        )
         if len(table) or name != "evaluations":
             pq.write_table(table, folder / f"{name}.parquet")
             written[f"{name}.parquet"] = table.schema, len(table)
     return written
-
-
-def plain(table: pa.Table) -> pa.Table:
-    """Coded text as text, which every reader of Parquet knows; no metadata."""
-    columns = {
-        name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
-    return pa.table(columns)
 
 
 def population_of(store: ResultStore) -> Population | None:
@@ -211,7 +206,7 @@ def meaning(table: str, column: str) -> str:
     if column == "epoch":
         return "from 1"
     known = {**COLUMNS["runs"], **COLUMNS.get(table, {})}
-    return known.get(column, "as the source of the results gives it")
+    return known[column].meaning if column in known else "as the source of the results gives it"
 
 
 def readme(
@@ -220,7 +215,7 @@ def readme(
     files: list[str],
     provenance: Mapping[str, Any],
 ) -> str:
-    """The README, the same for the same store."""
+    """The text of README.md; the same store always gives the same text."""
     counts = {file: rows for file, (_, rows) in tables.items()}
     question = str(provenance.get("question") or "").strip()
     listed = "\n".join(f"| `{file}` | {FILES[file]} |" for file in files if file in FILES)
@@ -277,7 +272,7 @@ import h5py
 with h5py.File("results.h5") as file:
     print(file.attrs["layout"].decode())  # what is where
     error = file["runs/error"][:]
-    model = file["labels/architecture"].asstr()[:][file["runs/architecture"][:]]
+    model = file["runs/architecture"].asstr()[:]
 ```
 
 Per-example predictions, where there are any, are only in `results.h5`.

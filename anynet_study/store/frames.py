@@ -46,7 +46,7 @@ class Frame:
 
 
 class _NotAFrameError(Exception):
-    """The bytes here are not a whole record; `short` if the file ends before they could be."""
+    """There is no whole record here; `short`: the file may end inside one."""
 
     def __init__(self, short: bool) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ def _lacks_value(column: pa.Array) -> bool:
 
 
 def checksum_places(message: bytes) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Where a whole frame states its CRC-32, and where the length of its body."""
+    """Where in a whole frame its CRC-32 stands, and where the length of its body."""
     mark = _MARK.search(message)
     assert mark is not None, "a whole frame has both"
     return mark.span(2), mark.span(3)
@@ -112,7 +112,7 @@ class Journal:
     base: int = 0
 
     def frames(self, start: int, problems: list[str]) -> Iterator[Frame]:
-        """Every whole frame from byte `start` of the data on; `problems` says what was skipped.
+        """Every whole frame from byte `start` on; what is skipped is added to `problems`.
 
         Raises UserError for a frame of a newer version.
         """

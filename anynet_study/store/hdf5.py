@@ -19,7 +19,7 @@ TEXT = h5py.string_dtype("utf-8")
 #: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
 CHUNK_BYTES = 1 << 15
 #: Texts that take more bytes than this with padding are written with their own lengths.
-MOST_PADDED = 1 << 26
+MOST_PADDED = 1 << 28
 #: Bytes of an array that are read at a time to check it.
 BLOCK_BYTES = 1 << 24
 #: gzip makes nothing smaller than this many times; a larger array is not all there.
@@ -119,17 +119,26 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def write_text(group: h5py.Group, name: str, values: Sequence[str]) -> None:
-    """Write UTF-8 strings; HDF5 cannot hold NUL, which becomes a backslash 0.
+def write_texts(group: h5py.Group, name: str, texts: Sequence[str] | pa.ChunkedArray) -> None:
+    """Write UTF-8 texts; HDF5 cannot hold NUL, which becomes a backslash 0. A missing one is "".
 
-    Of fixed length, which alone HDF5 can check when they are read, unless that would waste memory.
+    Of fixed length, which alone HDF5 compresses, and can check when they are read; unless that
+    would waste memory.
     """
-    width = max([1, *(len(value.encode()) for value in values)])
-    if width * len(values) > MOST_PADDED:
-        storable = [value.replace("\0", "\\0") for value in values]
-        group.create_dataset(name, data=np.array(storable, dtype=object), dtype=TEXT)
-    else:
-        write_numbers(group, name, fixed_texts(values))
+    column = texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts], pa.string())
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    whole = coded.unify_dictionaries().combine_chunks()
+    known = [text.replace("\0", "\\0") for text in [*whole.dictionary.to_pylist(), ""]]
+    codes = whole.indices.fill_null(len(known) - 1).to_numpy()
+    width = max(1, *(len(text.encode()) for text in known))
+    if width * len(codes) > MOST_PADDED:
+        group.create_dataset(name, data=np.array(known, object)[codes], dtype=TEXT)
+        return
+    distinct = fixed_texts(known)
+    target = create_numbers(group, name, codes.shape, distinct.dtype)
+    rows = max(1, BLOCK_BYTES // width)
+    for first in range(0, len(codes), rows):
+        target[first : first + rows] = distinct[codes[first : first + rows]]
 
 
 def create_numbers(
@@ -161,12 +170,16 @@ def write_table(group: h5py.Group, table: pa.Table) -> None:
     set_text(group, "columns", table.column_names)
     for name in table.column_names:
         column = table[name]
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            write_text(group, name, column.fill_null("").to_pylist())
+        if is_text(column.type):
+            write_texts(group, name, column)
         else:
             write_numbers(group, name, _numbers(name, column))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds texts, coded or not."""
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(value) or pa.types.is_large_string(value))
 
 
 def _numbers(name: str, column: pa.ChunkedArray) -> NDArray[Any]:
@@ -183,12 +196,24 @@ def _numbers(name: str, column: pa.ChunkedArray) -> NDArray[Any]:
     return np.asarray(column.cast(kind).to_numpy())
 
 
-def read_column(group: h5py.Group, name: str) -> NDArray[Any]:
-    """A column as numbers, or as objects of type str."""
-    dataset = group[name]
-    if h5py.check_string_dtype(dataset.dtype) is None:
-        return np.asarray(dataset[()])
-    return np.asarray(dataset.asstr()[()], dtype=object)
+def read_texts(array: h5py.Dataset) -> pa.DictionaryArray:
+    """Texts as a dictionary. Raises pyarrow.ArrowInvalid for what is no UTF-8."""
+    kind = pa.dictionary(pa.int32(), pa.string())
+    if array.dtype.kind != "S":
+        return pa.array(array.asstr()[()], pa.string()).dictionary_encode()
+    coded = []
+    for block in _blocks_of(array):
+        codes = as_binary(block).dictionary_encode()
+        distinct = np.frombuffer(codes.dictionary.buffers()[1], block.dtype, len(codes.dictionary))
+        texts = pa.array(distinct).cast(pa.string())
+        coded.append(pa.DictionaryArray.from_arrays(codes.indices, texts))
+    return pa.chunked_array(coded, kind).unify_dictionaries().combine_chunks()
+
+
+def as_binary(texts: NDArray[np.bytes_]) -> pa.FixedSizeBinaryArray:
+    """Texts of fixed length as Arrow, with their padding; nothing is copied."""
+    kind = pa.binary(texts.dtype.itemsize)
+    return pa.FixedSizeBinaryArray.from_buffers(kind, len(texts), [None, pa.py_buffer(texts)])
 
 
 def checksums(file: h5py.File, progress: Callable[[int], None] | None = None) -> dict[str, int]:
@@ -223,9 +248,9 @@ def written_checksums(file: h5py.File) -> dict[str, int]:
 
 
 def unfit(file: h5py.File) -> Iterator[tuple[str, str]]:
-    """What is not in the file itself, and arrays that claim more than what is stored can be.
+    """Links out of the file, and arrays that claim more bytes than what is stored can give.
 
-    Reading those would take other files' bytes for ours, or all memory.
+    Each as its path and a reason. Reading them would read other files, or fill the memory.
     """
     links: list[tuple[str, str]] = []
 
@@ -261,7 +286,7 @@ def _bytes(value: object) -> bytes:
 
 
 def _blocks_of(array: h5py.Dataset) -> Iterator[Any]:
-    """Its values, a stretch of rows at a time."""
+    """The values of an array, as many rows at a time as BLOCK_BYTES hold."""
     if not array.shape:
         yield array[()]
         return

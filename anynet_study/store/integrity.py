@@ -1,4 +1,4 @@
-"""Whether a store is what it should be: as it was written, what its journals say, another's equal.
+"""Checks of a store against its checksums, the journals of its study, or another store.
 
 `verify` compares a store with its own checksums and with `layout`; `verify_journals` builds it
 again from the journals of its study and compares both, as `stores_equal` compares any two stores.
@@ -15,15 +15,16 @@ from typing import Any, Literal
 
 import h5py
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.files import sha256_of
 from anynet_study.metrics import CURVES
 from anynet_study.progress import progress_if_long
-from anynet_study.store.collecting import Asked, Collected
+from anynet_study.sql import engine, fetch
+from anynet_study.store.collecting import Collected, SweepRuns
+from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.hdf5 import (
     CHECKSUMS,
     DAMAGE,
@@ -32,7 +33,7 @@ from anynet_study.store.hdf5 import (
     unfit,
     written_checksums,
 )
-from anynet_study.store.layout import CIRCUMSTANCES
+from anynet_study.store.layout import CIRCUMSTANCES, scores_file
 from anynet_study.store.opening import LayoutError, check_layout, open_store, opened
 from anynet_study.store.predictions import (
     evaluation_prediction_groups,
@@ -42,17 +43,18 @@ from anynet_study.store.predictions import (
 from anynet_study.store.records import RUN_COLUMNS, mixed_backends
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.tables import EVALUATION_TABLE, read_curve
+from anynet_study.store.tables import EVALUATION_TABLE, OTHER_LABELS, contradicted, read_curve
 from anynet_study.store.write import write_store
 
 #: All stores of this schema version and later ones have checksums.
 FIRST_WITH_CHECKSUMS = 6
 #: So many names are given of what is wrong in the same way.
 EXAMPLES = 3
-#: What repairs a finding. "collect": the store is built anew from the journals; "train": the runs
-#: that are missing are trained again; "data": a dataset is added again; "keep": nothing does, so
-#: the store must be kept as it is; "none": there is nothing to repair.
-Repair = Literal["collect", "train", "keep", "data", "none"]
+#: How a finding is repaired. "collect": build the store anew from the journals. "train": launch
+#: again, which trains the runs that are missing. "data": add a dataset again. "keep": it cannot be
+#: repaired, so keep the store as it is. "scores": they cannot be made again. "sweep": undo an edit.
+#: "labels": launch again, which copies them. "none": nothing has to be repaired.
+Repair = Literal["collect", "train", "keep", "data", "scores", "sweep", "labels", "none"]
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,12 @@ class Finding:
 
     @property
     def note(self) -> bool:
-        """Whether nothing is lost or wrong, as where a journal is still being written."""
+        """Whether nothing is lost or wrong; for example, a journal is still being written."""
         return self.repair == "none"
 
 
 def verify(path: Path) -> list[Finding]:
-    """What of a results store is not as it was written; nothing if all is well.
+    """What has changed in a results store since it was written; an empty list if nothing has.
 
     Everything is read once, some dozen MB at a time, and compared with the checksums that HDF5 and
     the store itself carry. Raises UserError if it is missing, no store, or one of another version;
@@ -85,8 +87,10 @@ def verify(path: Path) -> list[Finding]:
             found = found or list(_changed(file))
             found += list(_unlike(file)) if all(one.note for one in found) else []
         if all(one.note for one in found):
-            mixed = mixed_backends(ResultStore(path).table("runs"))
+            runs = ResultStore(path).table("runs")
+            mixed = mixed_backends(runs)
             found += [Finding("/runs/backend", mixed, "none")] if mixed else []
+            found += _scores(path, runs)
         return found
     except UserError:
         raise
@@ -97,17 +101,33 @@ def verify(path: Path) -> list[Finding]:
         return [Finding("/", f"cannot be read: {error}")]
 
 
+def _scores(store: Path, runs: pa.Table) -> Iterator[Finding]:
+    """Kept outputs of networks that are gone, or are not what the record of their run says."""
+    for run_id, digest in zip(
+        *(runs[name].to_pylist() for name in ("run_id", "scores")), strict=True
+    ):
+        path = scores_file(store, run_id)
+        where = f"{path.parent.name}/{path.name}"
+        try:
+            if digest and sha256_of(path) != digest:
+                yield Finding(where, "is not what was written for this run", "scores")
+        except OSError as error:
+            yield Finding(where, f"cannot be read ({error.strerror})", "scores")
+
+
 def refuse_wrong(path: Path, called: Path) -> None:
-    """Raises UserError, calling the store by a name, where `verify` finds something wrong."""
+    """Raises UserError if `verify` finds something wrong; the message calls the store `called`."""
     for finding in verify(path):
         if not finding.note:
             raise UserError(f"{called}: {finding.where} {finding.what}; see anynet-study verify")
 
 
 def _unlike(file: h5py.File) -> Iterator[Finding]:
-    """What no store can have, whatever the checksums say."""
+    """What does not fit the layout, whether or not the checksums fit."""
     try:
         check_layout(file, circumstances=True)
+        for name in contradicted(file):
+            yield Finding(f"/predictions, {name}", OTHER_LABELS, "labels")
     except LayoutError as error:
         yield Finding(error.where, error.what)
 
@@ -132,7 +152,7 @@ def _changed(file: h5py.File) -> Iterator[Finding]:
 
 
 def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
-    """What is wrong with the journals of a study, and where the store is not what they say.
+    """What is wrong with the journals of a study, and where its store differs from them.
 
     The store is built again from the journals, with its own tables of architectures and datasets,
     and compared. `store` None: there is none yet, or it is damaged. Raises UserError or OSError as
@@ -148,20 +168,20 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
                 return findings
             try:
                 with open_store(store) as file:
-                    study = replace(found.study({}), truths=truths_in(file))
+                    contents = replace(found.contents({}), truths=truths_in(file))
                 with creating(again, again) as file:
-                    write_store(file, study, found.arranged, arrays)
-                return findings + list(_apart(store, again))
+                    write_store(file, contents, found.arranged, arrays)
+                return findings + list(_apart(store, again, _later(found.records, store)))
             except (UserError, *DAMAGE) as error:
                 what = f"cannot be compared with the journals: {error}"
                 return [*findings, Finding(store.name, what)]
 
 
 def _collected(folder: Path, store: Path | None, arrays: RunArrays) -> Collected:
-    """The records of the journals, called and ordered as in the store."""
+    """The records of the journals, with the names and the order that they have in the store."""
     nothing = pa.table({name: pa.array([], pa.string()) for name in ("architecture", "dataset")})
     if store is None:
-        return Collected(folder, Asked(None), nothing, nothing, {}, arrays)
+        return Collected(folder, SweepRuns(None), nothing, nothing, {}, arrays)
     try:
         with ResultStore(store) as there:
             names = ("run_id", "dataset", "recipe", "replicate")
@@ -171,10 +191,10 @@ def _collected(folder: Path, store: Path | None, arrays: RunArrays) -> Collected
             evaluations = there.table("evaluations", ["evaluation_id", "evaluation", "kind"])
             ids, *said = (evaluations[name].to_pylist() for name in evaluations.column_names)
             named = dict(zip(ids, zip(*said, strict=True), strict=True))
-            asked = Asked(called, there.recipes, named)
+            asked = SweepRuns(called, there.recipes, named)
             tables = there.table("architectures"), there.table("datasets")
     except UserError:
-        return Collected(folder, Asked(None), nothing, nothing, {}, arrays)
+        return Collected(folder, SweepRuns(None), nothing, nothing, {}, arrays)
     return Collected(folder, asked, *tables, {}, arrays)
 
 
@@ -189,7 +209,7 @@ def _files(found: Collected) -> Iterator[Finding]:
 
 
 def _duplicates(records: pa.Table) -> Iterator[Finding]:
-    """Runs that were recorded twice and did not end the same."""
+    """Runs that were recorded twice with different errors."""
     done = records.filter(pc.is_in(records["status"].cast(pa.string()), _DONE))
     ends = done.group_by("run_id").aggregate([("error", "min"), ("error", "max")])
     other = ends.filter(pc.not_equal(ends["error_min"], ends["error_max"]))["run_id"].to_pylist()
@@ -228,17 +248,35 @@ _TABLES = {
 }
 
 
-def _apart(store: Path, again: Path) -> Iterator[Finding]:
-    """Where a store is not the one that its journals give."""
+def _later(records: pa.Table, store: Path) -> set[str]:
+    """Names of the runs and evaluations that were recorded after a store was collected."""
+    known = ResultStore(store).table("journals", ["journal", "bytes"])
+    sizes = dict(zip(*(column.to_pylist() for column in known.columns), strict=True))
+    rows = (records[name].to_pylist() for name in ("run_id", "evaluation_id", "journal", "end"))
+    return {
+        run_id if evaluation is None else f"{run_id} {evaluation}"
+        for run_id, evaluation, journal, end in zip(*rows, strict=True)
+        if end > sizes.get(journal, 0)
+    }
+
+
+def _apart(store: Path, again: Path, later: Collection[str]) -> Iterator[Finding]:
+    """Where a store is not the one that its journals give; `later`: what it cannot have yet."""
     alone: dict[tuple[str, str], list[str]] = {}
     unlike: dict[tuple[str, str], list[str]] = {}
+    behind: dict[str, set[str]] = {}
     # Journals may be gone that had another record; what is planned is the sweep's.
     for found in differences(ResultStore(store), ResultStore(again), ("journal", "planned")):
         table = _TABLES.get(found.key, "columns")
-        if found.column:
+        if found.name in later:
+            behind.setdefault(table, set()).add(found.name)
+        elif found.column:
             unlike.setdefault((table, found.column), []).append(found.name)
         else:
             alone.setdefault((table, found.what), []).append(found.name)
+    for table, later_names in behind.items():
+        what = f"lacks {table} that were recorded since it was collected: "
+        yield Finding(store.name, what + some(sorted(later_names)), "none")
     for (table, what), names in alone.items():
         if what == "only in the first":
             yield Finding(store.name, f"has {table} that are in no journal: {some(names)}", "keep")
@@ -250,7 +288,7 @@ def _apart(store: Path, again: Path) -> Iterator[Finding]:
 
 
 def some(names: Sequence[Any]) -> str:
-    """A number of things and the first of them: `12 (a, b, c, ...)`."""
+    """How many names there are, and the first of them: `12 (a, b, c, ...)`."""
     first = ", ".join(str(name) for name in names[:EXAMPLES])
     more = ", ..." if len(names) > EXAMPLES else ""
     return f"{len(names)} ({first}{more})"
@@ -258,7 +296,7 @@ def some(names: Sequence[Any]) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that two stores do not both have, or in which they differ."""
+    """A row that only one of two stores has, or a value that differs between them."""
 
     #: What names the rows of their table, such as `run_id`, and the name of the row.
     key: str
@@ -287,18 +325,41 @@ def stores_equal(a: Path | ResultStore, b: Path | ResultStore) -> list[str]:
 def differences(
     first: ResultStore, second: ResultStore, ignored: Collection[str]
 ) -> Iterator[Difference]:
-    """Where two stores differ, but for some columns of runs and evaluations."""
+    """The differences between two stores; the `ignored` columns of runs are not compared."""
     with first, second:
         both = (first, second)
-        yield from _differences("architecture", *(store.architectures() for store in both))
-        yield from _differences("dataset", *(store.datasets() for store in both))
-        yield from _differences("run_id", *(_runs(store, ignored) for store in both))
-        yield from _differences("evaluation of", *(_evaluations(store, ignored) for store in both))
+        yield from _unlike_rows("architecture", *(store.table("architectures") for store in both))
+        yield from _unlike_rows("dataset", *(store.table("datasets") for store in both))
+        yield from _unlike_rows("run_id", *(_runs(store, ignored) for store in both))
+        yield from _unlike_rows("evaluation of", *(_evaluations(store, ignored) for store in both))
 
 
-def _runs(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
+def _unlike_rows(key: str, first: pa.Table, second: pa.Table) -> Iterator[Difference]:
+    """The differences between two tables whose column `key` names the rows."""
+    if first.column_names != second.column_names:
+        columns = f"{first.column_names} against {second.column_names}"
+        yield Difference("columns of", key, "", columns)
+        return
+    with engine(memory="80%") as connection:
+        connection.register("one", first)
+        connection.register("other", second)
+        left, right = (
+            {row[key]: row for row in fetch(connection, statement, most=None).to_pylist()}
+            for statement in ("from one except from other", "from other except from one")
+        )
+    for mine, yours, which in ((left, right, "first"), (right, left, "second")):
+        for name in sorted(mine.keys() - yours.keys()):
+            yield Difference(key, name, "", f"only in the {which}")
+    for column in first.column_names:
+        for name in sorted(left.keys() & right.keys()):
+            a, b = left[name][column], right[name][column]
+            if a != b:
+                yield Difference(key, name, column, f"{column} {a} against {b}")
+
+
+def _runs(store: ResultStore, ignored: Collection[str]) -> pa.Table:
     """One row per run: its scalars, and digests of its curves and predictions."""
-    runs = store.runs([*(name for name in RUN_COLUMNS if name not in ignored), "spec"])
+    runs = store.table("runs", [*(name for name in RUN_COLUMNS if name not in ignored), "spec"])
     with store.opened() as file:
         ends = file["curves/offsets"][()].tolist()
         every = [read_curve(file, name) for name in CURVES]
@@ -307,50 +368,30 @@ def _runs(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
             for begin, end in pairwise(ends)
         ]
         predicted = _digests(prediction_groups(file), "run", len(runs))
-    return runs.assign(curves=curves, predictions=predicted)
+    runs = runs.append_column("curves", pa.array(curves, pa.string()))
+    return runs.append_column("predictions", predicted)
 
 
-def _evaluations(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
+def _evaluations(store: ResultStore, ignored: Collection[str]) -> pa.Table:
     """One row per evaluation: its scalars, and a digest of its predictions."""
     of_run = ("architecture", "dataset", "recipe", "replicate")
-    found = store.evaluations([n for n in EVALUATION_TABLE if n not in (*ignored, *of_run)])
+    names = [name for name in EVALUATION_TABLE if name not in (*ignored, *of_run)]
+    found = store.table("evaluations", names)
     with store.opened() as file:
         predicted = _digests(evaluation_prediction_groups(file), "row", len(found))
-    key = found["run_id"] + " " + found["evaluation_id"]
-    return found.assign(predictions=predicted).assign(**{"evaluation of": key})
+    found = found.append_column("evaluation of", evaluation_keys(found))
+    return found.append_column("predictions", predicted)
 
 
-def _digests(groups: Iterable[h5py.Group], index: str, count: int) -> NDArray[np.object_]:
-    """Of the predictions of every row, with the true labels; "" where it has none."""
-    digests = np.full(count, "", object)
+def _digests(groups: Iterable[h5py.Group], index: str, count: int) -> pa.Array:
+    """A digest of the predictions of each row and their true labels; "" if it has none."""
+    digests = [""] * count
     for group in groups:
         labels = group["labels"][()].tobytes() if "labels" in group else b""
-        for row, classes in zip(group[index][()], group["classes"][()], strict=True):
+        for row, classes in zip(group[index][()].tolist(), group["classes"][()], strict=True):
             digests[row] = _digest(classes.tobytes() + labels)
-    return digests
+    return pa.array(digests, pa.string())
 
 
 def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=8).hexdigest()
-
-
-def _differences(key: str, first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
-    if list(first.columns) != list(second.columns):
-        columns = f"{list(first.columns)} against {list(second.columns)}"
-        yield Difference("columns of", key, "", columns)
-        return
-    if first.equals(second):
-        return
-    first, second = first.set_index(key), second.set_index(key)
-    both = first.index.intersection(second.index)
-    for index, which in ((first.index, "first"), (second.index, "second")):
-        for name in index.difference(both):
-            yield Difference(key, str(name), "", f"only in the {which}")
-    left, right = first.loc[both], second.loc[both]
-    for column in left.columns:
-        mine: pd.Series[Any] = left[column]
-        other: pd.Series[Any] = right[column]
-        unequal = (mine != other) & ~(mine.isna() & other.isna())
-        for name in both[unequal.to_numpy()]:
-            what = f"{column} {mine[name]} against {other[name]}"
-            yield Difference(key, str(name), column, what)

@@ -116,7 +116,7 @@ class JournalRead(Generic[Record]):
 
 
 def read_journal(path: Path) -> JournalRead[RunRecord]:
-    """Every whole record of a journal of runs; never an exception for what the bytes are.
+    """Every whole record of a journal of runs; damaged bytes never raise an exception.
 
     Records of every earlier version are read, too. Raises UserError if a newer version wrote it,
     OSError if the file cannot be read.
@@ -240,7 +240,7 @@ class _Header:
         return cls(kind, schema, zlib.crc32(data[:end]), end)
 
     def schema_of(self, version: int, checksum: int | None) -> pa.Schema | None:
-        """The schema that frames of a version were written by; None: it is not known any more."""
+        """The schema by which frames of a version were written; None if it is lost."""
         if checksum is None:
             return self.kind.unmarked.get(version)
         if checksum == self.checksum:
@@ -252,7 +252,7 @@ class _Header:
 def _records(
     kind: RecordKind[Any], found: Sequence[Frame], schema: pa.Schema | None, problems: list[str]
 ) -> Iterator[tuple[Sequence[Frame], pa.RecordBatch]]:
-    """The frames that are records of a kind; `problems` says which are none."""
+    """The frames that are records of a kind; those that are not are added to `problems`."""
     if schema is None:
         problems.append(f"the header is damaged that says which columns {len(found)} records have")
         return

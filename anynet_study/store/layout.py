@@ -1,19 +1,26 @@
 """What a results store holds: an HDF5 file that any HDF5 reader understands.
 
-`COLUMNS` says once what every column means: the documentation `LAYOUT`, which travels in the file
-as the attribute `layout` of its root, and the data dictionary of a release are made of it. Times
-and provenance are the only things in which two stores of the same runs differ.
+`COLUMNS` is the one description of the columns of all tables: their types, what they mean, and
+which values are legal. Records and journals, what is written to a store and read from it, the check
+of what is opened, the documentation `LAYOUT`, which travels in the file as the attribute `layout`
+of its root, and the data dictionary of a release are made of it. Times and provenance are the only
+things in which two stores of the same runs differ.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import Literal
+from typing import Literal, get_args
+
+import pyarrow as pa
+
+from anynet_study.metrics import Metric
 
 FORMAT = "anynet-study results"
 #: Raised when stores change in a way that reading columns by name cannot bridge: not for further
 #: columns, tables or groups, which older stores lack and newer ones have.
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 #: The tables in which a store is read and queried; a release has a file of each of the first six;
 #: the classes are counted from predictions.
@@ -30,111 +37,190 @@ TableName = Literal[
     "trials",
 ]
 
+Status = Literal["completed", "diverged", "failed"]
+FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
+#: The training engine; "": not known, as for all runs before there were two.
+RecordedEngine = Literal["", "reference", "fast"]
+#: How networks were computed (`models.Backend`), "": not known. The last is of runs trained before
+#: November 2026: by rewrites with C kernels, which are no longer part of the package.
+RecordedBackend = Literal["", "plain", "rewritten", "compiled"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column of a table holds."""
+
+    meaning: str
+    #: None: whichever type its source gives it, as of columns of other people's tables.
+    type: pa.DataType | None
+    #: The smallest and the largest number. A number that is not known is null, and NaN in HDF5.
+    range: tuple[float, float] = (float("-inf"), float("inf"))
+    #: The legal texts; empty: any.
+    legal: tuple[str, ...] = ()
+
+
+def _text(meaning: str, legal: object = None) -> Column:
+    return Column(meaning, pa.string(), legal=get_args(legal))
+
+
+def _count(meaning: str, least: int = 0, most: int = 2**31 - 1) -> Column:
+    return Column(meaning, pa.int32(), (least, most))
+
+
+def _number(meaning: str) -> Column:
+    return Column(meaning, pa.float64())
+
+
+def _percent(meaning: str) -> Column:
+    return Column(meaning, pa.float64(), (0, 100))
+
+
+def _truth(meaning: str) -> Column:
+    return Column(meaning, pa.bool_(), (0, 1))
+
+
+def _any(meaning: str) -> Column:
+    return Column(meaning, None)
+
+
 _OF_RUNS = {
-    "run_id": "hash of everything that determines the run's result, fixed-length ASCII; of an "
-    "imported run: of its names, which are its specification",
-    "architecture": "id or name of the model",
-    "dataset": "label of the dataset",
-    "recipe": "how the model was trained",
-    "replicate": "number of the repetition, from 0",
-    "status": "completed, diverged (error of guessing) or failed (no error)",
-    "failure_kind": "of a failed run: oom, data, timeout, node, code",
-    "message": "why a run failed, or what else is to be said of it",
-    "metric": "what the error is of: top1, top5, balanced_accuracy, macro_f1, quadratic_kappa, "
-    "auroc; errors are 100 (1 - value), at most 100",
-    "error": "test error in percent after the final epoch on the run's metric; of a diverged run: "
-    "of guessing; of a failed run: NaN",
-    "planned": "1 if the sweep of this store asks for the run, else 0 (kept, not analysed)",
-    "epochs": "number of epochs in its curves",
-    "images": "number of its predictions",
-    "seconds": "duration, s",
-    "started": "when it began, seconds since 1970, UTC",
-    "host": "machine that did it",
-    "device": "cpu, or the GPU",
-    "torch_version": "version of PyTorch",
-    "code_version": "version of anynet-study",
-    "engine": "of training: reference, fast, empty where it is not known",
-    "backend": "plain: the library's own layers, rewritten: exact rewrites of them, compiled: "
-    "these with C kernels of an earlier version; empty where it is not known",
-    "instruction_set": "the widest that it could use, as avx512; of a GPU its architecture",
-    "threads": "of the CPU, for one network; 0 where it is not known",
-    "processor": "model of the CPU or GPU",
-    "libraries": "versions of those that compute",
-    "journal": "file that the record came from",
+    "run_id": _text(
+        "hash of everything that determines the run's result; of an imported run: of its names, "
+        "which are its specification"
+    ),
+    "architecture": _text("id or name of the model"),
+    "dataset": _text("label of the dataset"),
+    "recipe": _text("how the model was trained"),
+    "replicate": _count("number of the repetition, from 0"),
+    "status": _text("completed, diverged (error of guessing) or failed (no error)", Status),
+    "failure_kind": _text("of a failed run: oom, data, timeout, node, code", FailureKind),
+    "message": _text("why a run failed, or what else is to be said of it"),
+    "metric": _text(
+        "what the error is of: top1, top5, balanced_accuracy, macro_f1, quadratic_kappa, auroc; "
+        "errors are 100 (1 - value), at most 100",
+        Metric,
+    ),
+    "error": _percent(
+        "test error in percent after the final epoch on the run's metric; of a diverged run: of "
+        "guessing; of a failed run: NaN"
+    ),
+    "planned": _truth("1 if the sweep of this store asks for the run, else 0 (kept, not analysed)"),
+    "epochs": _count("number of epochs in its curves"),
+    "images": _count("number of its predictions"),
+    "seconds": _number("duration, s"),
+    "started": _number("when it began, seconds since 1970, UTC"),
+    "host": _text("machine that did it"),
+    "device": _text("cpu, or the GPU"),
+    "torch_version": _text("version of PyTorch"),
+    "code_version": _text("version of anynet-study"),
+    "engine": _text(
+        "of training: reference, fast, empty where it is not known",
+        RecordedEngine,
+    ),
+    "backend": _text(
+        "plain: the library's own layers, rewritten: exact rewrites of them, compiled: these with "
+        "C kernels of an earlier version; empty where it is not known",
+        RecordedBackend,
+    ),
+    "instruction_set": _text(
+        "the widest that it could use, as avx512; of a GPU its architecture, and what bfloat16 "
+        "used beside torch's operators"
+    ),
+    "threads": _count("of the CPU, for one network; 0 where it is not known"),
+    "processor": _text("model of the CPU or GPU"),
+    "libraries": _text("versions of those that compute"),
+    "scores": _text("SHA-256 of scores/RUN.npy beside the store; empty if none were kept"),
+    "journal": _text("file that the record came from"),
 }
 _OF_EVALUATIONS = {
-    "run": "the row of /runs that was evaluated",
-    "evaluation": "name of the further test set, or of what was done to the images",
-    "evaluation_id": "16 hexadecimal digits, the start of the SHA-256 of identity",
-    "identity": "JSON: all that determines the evaluation of given weights",
-    "kind": "what it is, by what it asks or as the sweep declares it: shift, transform, label set, "
-    "few-shot, validation, own images; empty where it is not known",
-    "images": "number of test images",
-    "loss": "mean cross-entropy, nats",
-    "top1": "error, percent",
-    "top5": "error, percent",
-    "error": "error in percent on the metric of the run; NaN where that was not recorded",
-    "planned": "1 if the sweep of this store asks for the evaluation and for its run, else 0",
-    "predicted": "number of its predictions: images (times the columns of one), or 0",
+    "run": _count("the row of /runs that was evaluated"),
+    "evaluation": _text("name of the further test set, or of what was done to the images"),
+    "evaluation_id": _text("16 hexadecimal digits, the start of the SHA-256 of identity"),
+    "identity": _text("JSON: all that determines the evaluation of given weights"),
+    "kind": _text(
+        "what it is, by what it asks or as the sweep declares it: shift, transform, label set, "
+        "few-shot, validation, own images; empty where it is not known"
+    ),
+    "images": _count("number of test images"),
+    "loss": _number("mean cross-entropy, nats"),
+    "top1": _percent("error, percent"),
+    "top5": _percent("error, percent"),
+    "error": _percent("error in percent on the metric of the run; NaN where it was not recorded"),
+    "planned": _truth(
+        "1 if the sweep of this store asks for the evaluation and for its run, else 0"
+    ),
+    "predicted": _count("number of its predictions: images (times the columns of one), or 0"),
     **{name: _OF_RUNS[name] for name in ("seconds", "started", "host", "journal")},
 }
 _OF_ARCHITECTURES = {
-    "architecture": "id, or name of the model",
-    "name": "what an imported file called a model that has an id",
-    "network": 'what the sweep calls a network that it names; "" if it was drawn',
-    "stem": "first layers: imagenet, simple, cifar",
-    "stem_width": "channels of the stem",
-    "block": "type of the blocks",
-    "se_ratio": "of their squeeze-and-excitation, 0: none",
-    "weight": "where they were not drawn with equal probability: proportional to the probability "
-    "of the architecture in the design space over that of being drawn",
-    "flops": "multiply-adds",
-    "parameters": "count",
-    "activations": "count",
+    "architecture": _text("id, or name of the model"),
+    "name": _any("what an imported file called a model that has an id"),
+    "network": _any('what the sweep calls a network that it names; "" if it was drawn'),
+    "stem": _any("first layers: imagenet, simple, cifar"),
+    "stem_width": _any("channels of the stem"),
+    "block": _any("type of the blocks"),
+    "se_ratio": _any("of their squeeze-and-excitation, 0: none"),
+    "weight": _any(
+        "where they were not drawn with equal probability: proportional to the probability of the "
+        "architecture in the design space over that of being drawn"
+    ),
+    "flops": _any("multiply-adds"),
+    "parameters": _any("count"),
+    "activations": _any("count"),
 }
 _OF_DATASETS = {
-    "dataset": "label",
-    "base": "dataset that it is a variant of",
-    "role": "source, family, target, extra",
-    "test_set_of": 'of imported ones the dataset that it is a further test set of, or ""',
-    "classes": "count",
-    "train_images": "count",
-    "test_images": "count",
-    "metric": "what errors on it are of",
-    "chance": "error of the best guess that is the same for all images, percent",
-    "epochs": "planned for it",
-    "content_hash": "hash of the images",
-    "variant": "JSON: how it was selected from its base",
-    "class_names": "JSON: the classes in the order of their numbers",
+    "dataset": _text("label"),
+    "base": _text("dataset that it is a variant of"),
+    "role": _text("source, family, target, extra"),
+    "test_set_of": _text('of imported ones the dataset that it is a further test set of, or ""'),
+    "classes": _count("count", 1, 1_000_000),
+    "train_images": _count("count"),
+    "test_images": _count("count"),
+    "metric": _text("what errors on it are of"),
+    "chance": _percent("error of the best guess that is the same for all images, percent"),
+    "epochs": _count("planned for it"),
+    "content_hash": _text("hash of the images"),
+    "variant": _text("JSON: how it was selected from its base"),
+    "class_names": _text("JSON: the classes in the order of their numbers"),
 }
 _OF_JOURNALS = {
-    "journal": "file name",
-    "records": "count",
-    "duplicates": "records set aside",
-    "bytes": "size of the file",
-    "problem": 'what is wrong with it, "" if nothing',
-}
-_OF_CURVES = {
-    "train_loss": "after the epoch, nats",
-    "train_top1": "error after the epoch, percent",
-    "train_top5": "error after the epoch, percent",
-    "test_loss": "after the epoch, nats",
-    "test_top1": "error after the epoch, percent",
-    "test_top5": "error after the epoch, percent",
-    "test_error": "after the epoch, on the run's metric, percent; NaN where it was not recorded",
+    "journal": _text("file name"),
+    "records": _any("count"),
+    "duplicates": _any("records set aside"),
+    "bytes": _any("size of the file"),
+    "problem": _any('what is wrong with it, "" if nothing'),
 }
 _OF_TRIALS = {
-    "run_id": "of /runs",
-    "tuned": "recipe whose trial it is",
-    "trial": "number of the setting, from 0",
-    "rung": "from 0; of successive halving each rung has longer runs of fewer trials",
-    "validation_error": "error in percent on the images by which trials are compared, on the run's "
-    "metric; NaN where the run diverged, failed or is missing",
-    "trains": "1 if the run neither diverged nor errs as often on these as guessing",
-    "chosen": "1 if its error is that of the tuned recipe",
+    "run_id": _text("of /runs"),
+    "tuned": _text("recipe whose trial it is"),
+    "trial": _count("number of the setting, from 0"),
+    "rung": _count("from 0; of successive halving each rung has longer runs of fewer trials"),
+    "validation_error": _percent(
+        "error in percent on the images by which trials are compared, on the run's metric; NaN "
+        "where the run diverged, failed or is missing"
+    ),
+    "trains": _truth("1 if the run neither diverged nor errs as often on these as guessing"),
+    "chosen": _truth("1 if its error is that of the tuned recipe"),
 }
-#: By table: what each column means, in the order in which the table shows them.
-COLUMNS: Mapping[str, Mapping[str, str]] = {
+
+
+def _curve(meaning: str) -> Column:
+    return Column(meaning, pa.float32())
+
+
+_OF_CURVES = {
+    "train_loss": _curve("after the epoch, nats"),
+    "train_top1": _curve("error after the epoch, percent"),
+    "train_top5": _curve("error after the epoch, percent"),
+    "test_loss": _curve("after the epoch, nats"),
+    "test_top1": _curve("error after the epoch, percent"),
+    "test_top5": _curve("error after the epoch, percent"),
+    "test_error": _curve(
+        "after the epoch, on the run's metric, percent; NaN where it was not recorded"
+    ),
+}
+#: By table: its columns, in the order in which the table shows them.
+COLUMNS: Mapping[str, Mapping[str, Column]] = {
     "runs": _OF_RUNS,
     "evaluations": _OF_EVALUATIONS,
     "architectures": _OF_ARCHITECTURES,
@@ -146,16 +232,6 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 _RUNS = tuple(_OF_RUNS)
 #: Columns of /runs that say how and where a run was made, not what it gave.
 CIRCUMSTANCES = ("message", *_RUNS[_RUNS.index("seconds") :])
-_COUNT = (0, 2**31 - 1)
-#: The smallest and the largest number in a column, of whichever table; where a number may be
-#: missing, also NaN.
-RANGES: Mapping[str, tuple[float, float]] = {
-    **dict.fromkeys(("error", "top1", "top5", "chance", "validation_error"), (0, 100)),
-    **dict.fromkeys(("replicate", "images", "predicted", "epochs", "threads"), _COUNT),
-    **dict.fromkeys(("train_images", "test_images", "trial", "rung"), _COUNT),
-    **dict.fromkeys(("planned", "trains", "chosen"), (0, 1)),
-    "classes": (1, 1_000_000),
-}
 #: What a column of a stage means, by the letter before the stage's number.
 STAGES = {
     "d": "depth",
@@ -164,15 +240,13 @@ STAGES = {
     "g": "group width",
     "s": "stride",
 }
-#: Columns of /evaluations that are integers into labels of their own.
-EVALUATION_CODED = ("evaluation", "evaluation_id", "identity", "kind")
 
 
 def _listed(table: str) -> str:
     """The columns of a table, one below the other."""
     return "\n".join(
-        fill(text, 100, initial_indent=f"  {name:15} ", subsequent_indent=18 * " ")
-        for name, text in COLUMNS[table].items()
+        fill(column.meaning, 100, initial_indent=f"  {name:15} ", subsequent_indent=18 * " ")
+        for name, column in COLUMNS[table].items()
     )
 
 
@@ -205,15 +279,10 @@ below, some may be missing, and imported tables may have others.
                 with the number of the trial (and of the rung), as tuned/07 (tuned/07.1). Further
                 columns are the keys of the recipe that were tuned.
 {_listed("trials")}
-/runs           one row per run, ordered by architecture, dataset, recipe, replicate, run_id. Texts,
-                but for run_id, are coded: an integer i stands for the text /labels/<column>[i].
+/runs           one row per run, ordered by architecture, dataset, recipe, replicate, run_id:
 {_listed("runs")}
-/labels         one 1-D text array per coded column. /labels/architecture begins with the rows of
-                /architectures and /labels/dataset with those of /datasets, in their order, so
-                these two integers are row numbers there as well. /labels/recipe is in the order
-                of the sweep: the first is the main recipe.
 /evaluations    one row per evaluation of a trained run on a further test set, ordered by run,
-                evaluation, evaluation_id; texts are coded as in /runs:
+                evaluation, evaluation_id:
 {_listed("evaluations")}
   predictions   one group per dataset (of the runs), in it one per evaluation that has any, named by
                 them as the groups of /predictions are; attributes `dataset` and `evaluation`. In
@@ -221,6 +290,9 @@ below, some may be missing, and imported tables may have others.
                 /evaluations that each of them belongs to, ascending.
 
 ARRAYS
+/labels         names in the order of the sweep
+  recipe        the recipes; the first is the main one
+  evaluation    the further test sets
 /curves         per-epoch curves of all runs end to end, float32. Run r has elements offsets[r] up
                 to, not including, offsets[r + 1] of each, one per epoch:
 {_listed("curves")}
@@ -243,12 +315,16 @@ ARRAYS
                 can change checksums too.
 
 THE TABLE OF ERRORS that analyses begin with has a row per architecture and a column per dataset,
-each the mean of `error` over the runs of that architecture and dataset with planned 1 and recipe 0
-whose error is not NaN.
+each the mean of `error` over the runs of that architecture and dataset with planned 1 and the main
+recipe whose error is not NaN.
 
-Texts are of fixed length, padded with NUL (h5py gives bytes: decode them); of varying length where
-padding would be a waste. Chunked arrays are compressed with gzip and carry a Fletcher-32 checksum,
-both built into HDF5; so do the structures of the file, which HDF5 1.10 and later can read.
+Texts are of fixed length, padded with NUL (h5py gives bytes: decode them, or read them by asstr());
+of varying length where padding would be a waste. Chunked arrays are compressed with gzip and carry
+a Fletcher-32 checksum, both built into HDF5; so do the structures of the file, which HDF5 1.10 and
+later can read.
+
+EARLIER STORES  Before schema_version 7, an integer i in a column of texts of /runs or /evaluations
+(but for run_id) stands for the text /labels/<column>[i].
 """
 
 
@@ -257,14 +333,10 @@ def scores_file(store: Path, run_id: str) -> Path:
     return store.parent / "scores" / f"{run_id}.npy"
 
 
-def prediction_group(dataset: str) -> str:
-    """Path of the group that holds a dataset's predictions."""
-    return f"/predictions/{_group_name(dataset)}"
-
-
-def evaluation_group(dataset: str, evaluation: str) -> str:
-    """Path of the group that holds the predictions of an evaluation of runs on a dataset."""
-    return f"/evaluations/predictions/{_group_name(dataset)}/{_group_name(evaluation)}"
+def prediction_group(dataset: str, evaluation: str = "") -> str:
+    """Path of the group of predictions on a dataset, or on an evaluation of the runs on it."""
+    parts = [_group_name(label) for label in (dataset, evaluation) if label]
+    return "/".join([f"{'/evaluations' if evaluation else ''}/predictions", *parts])
 
 
 def _group_name(label: str) -> str:

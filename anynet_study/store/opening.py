@@ -1,4 +1,4 @@
-"""Opening a results store: what is not one, or not as `layout` says, is refused in one line.
+"""Opening a results store; a file that does not fit `layout` is refused in one line.
 
 Strangers make HDF5 files by hand. What `check_layout` checks (types, shapes, ranges, and what one
 table says of another) is what all readers of a store rely on.
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import h5py
 import numpy as np
@@ -17,27 +17,47 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError, first_line
-from anynet_study.metrics import CURVES, Metric, words_an_image
-from anynet_study.store.hdf5 import DAMAGE, get_text, get_texts, read_column
+from anynet_study.metrics import CURVES, words_an_image
+from anynet_study.store.hdf5 import (
+    DAMAGE,
+    as_binary,
+    get_text,
+    get_texts,
+    is_text,
+    read_texts,
+)
 from anynet_study.store.layout import (
     CIRCUMSTANCES,
     COLUMNS,
     FORMAT,
-    RANGES,
     SCHEMA_VERSION,
-    evaluation_group,
+    Column,
     prediction_group,
 )
-from anynet_study.store.records import RECORDS, EvaluationRecord, FailureKind, RunRecord, Status
+from anynet_study.store.predictions import (
+    evaluation_prediction_groups,
+    kind_of,
+    prediction_groups,
+)
+from anynet_study.store.records import EvaluationRecord, RunRecord
 
 T = TypeVar("T", dict[str, Any], list[Any])
 Numbers = NDArray[Any]
-#: Texts of /datasets that are read, and the columns of /trials that must be there.
-_OF_DATASETS = ("dataset", "role", "test_set_of", "metric", "variant", "class_names")
-_OF_TRIALS = ("run_id", "tuned", "trial", "rung", "validation_error", "trains", "chosen")
-_LEGAL = {"status": Status, "metric": Metric, "failure_kind": FailureKind}
+#: By table: the column that names its rows, and further ones that must be there.
+_NEEDED = {
+    "architectures": ("architecture",),
+    "datasets": ("dataset",),
+    "journals": ("journal",),
+    "trials": tuple(COLUMNS["trials"]),
+}
+#: Columns of /runs and /evaluations whose texts name something in the store.
+_NAMES = ("architecture", "dataset", "evaluation")
 _RUN_ID = np.zeros(256, np.bool_)
 _RUN_ID[[0, *b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"]] = True
+
+
+#: Texts of /runs and /evaluations are plain since this version, and integers into /labels before.
+FIRST_PLAIN = 7
 
 
 class NewerStoreError(UserError):
@@ -72,7 +92,7 @@ def opened(path: Path) -> h5py.File:
 
 @contextmanager
 def naming_damage(path: Path) -> Iterator[None]:
-    """Let what reading a damaged file comes to be a UserError that names it."""
+    """Turn every exception that reading a damaged file raises into a UserError that names it."""
     try:
         yield
     except UserError:
@@ -87,7 +107,10 @@ def naming_damage(path: Path) -> Iterator[None]:
 
 
 def stored_json(text: object, kind: type[T], where: str) -> T:
-    """The JSON of a stored text, empty where there is none; UserError where it is not a `kind`."""
+    """The value of a stored JSON text, empty if there is no text.
+
+    Raises UserError if it is not of the type `kind`.
+    """
     try:
         found = json.loads(text) if isinstance(text, str) and text else kind()
     except (ValueError, RecursionError):
@@ -121,14 +144,15 @@ class LayoutError(UserError):
 def check_layout(file: h5py.File, circumstances: bool = False) -> None:
     """Raises LayoutError for the first thing in an open store that is not as `layout` says.
 
-    The values of `circumstances` take as long as all others: whoever reads one checks it.
+    The values of CIRCUMSTANCES are checked only if asked for: reading them takes as long as all
+    others.
     """
     try:
         _check_root(file)
-        for name in ("architectures", "datasets", "journals", "trials"):
+        for name in _NEEDED:
             if name in file or name != "trials":
                 _check_table(file, name)
-        count = _check_runs(file, circumstances)
+        count = _check_runs(file, () if circumstances else CIRCUMSTANCES)
         _check_ragged(file, "curves", [name for name in CURVES if name in file["curves"]], "f")
         _check_ragged(file, "specs", ["text"], "u")
         _check_predictions(file, count)
@@ -154,17 +178,21 @@ def _check_root(file: h5py.File) -> None:
 
 
 def _array(file: h5py.File, path: str, kind: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
-    """An array that is there, of a kind ("text", "whole", "number") and shape (None: any)."""
-    array = file.get(path)
+    """The array at a path, of a kind ("text", "whole", "number" or "any") and shape (None: any)."""
+    where = f"/{path.lstrip('/')}"
+    try:
+        array = file[path]
+    except KeyError:
+        array = None
     if not isinstance(array, h5py.Dataset):
-        raise LayoutError(f"/{path}", "is missing, or no array")
+        raise LayoutError(where, "is missing, or no array")
     if len(array.shape) != len(shape) or any(
         wanted not in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
     ):
         told = tuple("any" if size is None else size for size in shape)
-        raise LayoutError(f"/{path}", f"has the shape {array.shape}; legal: {told}")
+        raise LayoutError(where, f"has the shape {array.shape}; legal: {told}")
     if kind not in _kinds(array.dtype):
-        raise LayoutError(f"/{path}", f"is of type {array.dtype}; legal: {_CALLED[kind]}")
+        raise LayoutError(where, f"is of type {array.dtype}; legal: {_CALLED[kind]}")
     return array
 
 
@@ -184,107 +212,115 @@ def _kinds(dtype: np.dtype[Any]) -> set[str]:
     return {"number", "any"} if dtype.kind == "f" and dtype.itemsize in (4, 8) else set()
 
 
-def _check_range(where: str, column: str, values: Numbers) -> None:
-    """Known numbers are in the range of their column; NaN stands for a missing one."""
-    low, high = RANGES.get(column, (-np.inf, np.inf))
+def _check_values(where: str, column: Column, values: Numbers | pa.DictionaryArray) -> None:
+    """Known numbers are in the range of their column, and texts are legal; NaN: not known."""
+    if isinstance(values, pa.DictionaryArray):
+        texts = values.unique().to_pylist() if column.legal else []
+        if wrong := set(texts) - set(column.legal):
+            raise LayoutError(where, f"has {min(wrong)!r}; legal: {', '.join(column.legal)}")
+        return
+    low, high = column.range
     known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-    wrong = known[(known < low) | (known > high)]
-    if wrong.size:
+    wrong_numbers = known[(known < low) | (known > high)]
+    if wrong_numbers.size:
         what = "that are not percentages" if high == 100 else f"outside {low:,} to {high:,}"
-        raise LayoutError(where, f"has values {what}: {wrong[0]}")
+        raise LayoutError(where, f"has values {what}: {wrong_numbers[0]}")
 
 
-def _check_distinct(where: str, texts: Collection[str], *, empty: bool = False) -> None:
-    if not empty and "" in texts:
+def _check_distinct(where: str, texts: Collection[str]) -> None:
+    if "" in texts:
         raise LayoutError(where, "has an empty text")
     if len(set(texts)) < len(texts):
         raise LayoutError(where, "has a text twice")
 
 
 def _check_table(file: h5py.File, name: str) -> None:
+    """A table whose whole numbers may be missing, and which may have columns of its own."""
     group = file.get(name)
     if not isinstance(group, h5py.Group):
         raise LayoutError(f"/{name}", "is missing, or no group")
     columns = get_texts(group, "columns")
     _check_distinct(f"/{name}@columns", columns)
-    key = {"trials": "run_id"}.get(name, name.removesuffix("s"))
-    for column in (key, *(_OF_TRIALS if name == "trials" else ())):
+    for column in _NEEDED[name]:
         if column not in columns:
             raise LayoutError(f"/{name}", f"has no column {column}")
+    key = _NEEDED[name][0]
     rows = len(_array(file, f"{name}/{key}", "text", (None,)))
     for column in columns:
-        path = f"{name}/{column}"
-        is_text = name == "datasets" and column in _OF_DATASETS
-        counted = name != "architectures" and column in RANGES
-        kind = "text" if is_text else "number" if counted else "any"
-        array = _array(file, path, kind, (rows,))
-        if counted:
-            _check_range(f"/{path}", column, array[()])
-    _check_distinct(f"/{name}/{key}", read_column(group, key).tolist())
+        known = COLUMNS[name].get(column)
+        if known is None or known.type is None:
+            _array(file, f"{name}/{column}", "any", (rows,))
+        else:
+            kind = "text" if is_text(known.type) else "number"
+            array = _array(file, f"{name}/{column}", kind, (rows,))
+            if kind == "number":
+                _check_values(f"/{name}/{column}", known, array[()])
+    _check_distinct(f"/{name}/{key}", read_texts(group[key]).to_pylist())
 
 
-def _check_runs(file: h5py.File, circumstances: bool) -> int:
-    """The number of runs."""
+def _check_runs(file: h5py.File, skipped: Collection[str]) -> int:
+    """The number of runs; the values of the columns that are `skipped` are not read."""
     ids = _array(file, "runs/run_id", "text", (None,))[()]
     count = len(ids)
     letters = ids.view(np.uint8).reshape(count, ids.itemsize) if ids.dtype.kind == "S" else None
     if letters is None or (count and not (_RUN_ID[letters].all() and letters[:, 0].all())):
         raise LayoutError("/runs/run_id", "has texts that are not letters and digits alone")
-    if len(set(ids.tolist())) < count:
+    if len(as_binary(ids).unique()) < count:
         raise LayoutError("/runs/run_id", "has a run twice")
-    there = _columns(file, "runs", RunRecord)
-    found = {
-        name: _check_column(file, "runs", name, count, circumstances or name not in CIRCUMSTANCES)
-        for name in there
-    }
-    for name, texts in _LEGAL.items():
-        labels = read_column(file["labels"], name).tolist()
-        if wrong := set(labels) - set(get_args(texts)):
-            raise LayoutError(f"/labels/{name}", f"has {min(wrong)!r}")
-    failed = np.flatnonzero(read_column(file["labels"], "status") == "failed")
-    if not np.isin(found["status"][np.isnan(found["error"])], failed).all():
+    found = _check_columns(file, "runs", RunRecord, count, ("run_id", *skipped))
+    unknown = np.flatnonzero(np.isnan(found["error"]))
+    if set(found["status"].take(pa.array(unknown)).to_pylist()) - {"failed"}:
         raise LayoutError("/runs/error", "has values that are not percentages: nan")
-    for name, table in (("architecture", "architectures"), ("dataset", "datasets")):
-        known = read_column(file[table], name).tolist()
-        if read_column(file["labels"], name).tolist()[: len(known)] != known:
-            raise LayoutError(f"/labels/{name}", f"does not begin with the rows of /{table}")
+    for name in ("architecture", "dataset"):
+        if "" in found[name].unique().to_pylist():
+            raise LayoutError(f"/runs/{name}", "has an empty text")
+    _array(file, "labels/recipe", "text", (None,))
     ends = _array(file, "curves/offsets", "whole", (count + 1,))[()]
     if not np.array_equal(np.diff(ends), found["epochs"]):
         raise LayoutError("/curves/offsets", "are not those of curves of /runs/epochs")
     return count
 
 
-def _columns(file: h5py.File, table: str, record: type) -> list[str]:
-    """The columns that a table has, which may lack those that records once did not have."""
-    later = {one.name for one in fields(record) if one.default is not MISSING}
-    return [name for name in COLUMNS[table] if name in file[table] or name not in later]
+def _check_columns(
+    file: h5py.File, table: str, record: type, count: int, skipped: Collection[str]
+) -> dict[str, Any]:
+    """The values of the columns of /runs or /evaluations, but for those that are skipped.
 
-
-def _check_column(file: h5py.File, table: str, name: str, count: int, read: bool = True) -> Numbers:
-    """The values of a column of /runs or /evaluations; those of a text are integers.
-
-    Not `read`: nothing, only its type and its shape are checked.
+    A column may be absent if records once did not have it.
     """
-    path = f"{table}/{name}"
-    if name == "run_id":
-        return np.empty(0)
-    text = name == "journal" or (
-        name in RECORDS.names and pa.types.is_dictionary(RECORDS.field(name).type)
-    )
-    floats = name in RECORDS.names and pa.types.is_floating(RECORDS.field(name).type)
-    array = _array(file, path, "number" if floats else "whole", (count,))
-    if not read:
-        return np.empty(0)
-    values = array[()]
-    if not text:
-        _check_range(f"/{path}", name, values)
+    later = {one.name for one in fields(record) if one.default is not MISSING}
+    found: dict[str, Any] = {}
+    for name, column in COLUMNS[table].items():
+        if name not in file[table] and name in later:
+            continue
+        path, text = f"{table}/{name}", column.type is not None and is_text(column.type)
+        coded = text and file.attrs["schema_version"] < FIRST_PLAIN and name != "run_id"
+        kind = "text" if text else "number" if column.type == pa.float64() else "whole"
+        array = _array(file, path, "whole" if coded else kind, (count,))
+        if coded:
+            _array(file, f"labels/{name}", "text", (None,))
+        if name not in skipped and (column.legal or name in _NAMES or not text):
+            found[name] = stored_values(array)
+            _check_values(f"/{path}", column, found[name])
+    return found
+
+
+def stored_values(array: h5py.Dataset) -> pa.DictionaryArray | Numbers:
+    """The texts, or the numbers, of a column of /runs or /evaluations.
+
+    In stores of before version FIRST_PLAIN integers stand for texts. Raises LayoutError for one
+    that stands for none.
+    """
+    if array.dtype.kind in "SO":
+        return read_texts(array)
+    values, (table, name) = array[()], array.name.strip("/").split("/")
+    column = COLUMNS[table].get(name)
+    if column is None or column.type is None or not is_text(column.type):
         return np.asarray(values)
-    _array(file, f"labels/{name}", "text", (None,))
-    labels = read_column(file["labels"], name).tolist()
-    _check_distinct(f"/labels/{name}", labels, empty=name not in ("architecture", "dataset"))
-    if count and not 0 <= values.min() <= values.max() < len(labels):
-        raise LayoutError(f"/{path}", f"has integers beyond the {len(labels)} labels")
-    return np.asarray(values)
+    texts = read_texts(array.file["labels"][name]).cast(pa.string())
+    if len(values) and not 0 <= values.min() <= values.max() < len(texts):
+        raise LayoutError(array.name, f"has integers beyond the {len(texts)} labels")
+    return pa.DictionaryArray.from_arrays(pa.array(values, pa.int32()), texts)
 
 
 def _check_ragged(file: h5py.File, name: str, arrays: Collection[str], kind: str) -> None:
@@ -304,19 +340,18 @@ def _check_ragged(file: h5py.File, name: str, arrays: Collection[str], kind: str
 def _check_predictions(file: h5py.File, count: int) -> None:
     classes: dict[str, Any] = {}
     if "classes" in file["datasets"]:
-        names, sizes = (read_column(file["datasets"], n) for n in ("dataset", "classes"))
-        classes = dict(zip(names.tolist(), sizes.tolist(), strict=True))
+        names, sizes = read_texts(file["datasets/dataset"]), file["datasets/classes"][()]
+        classes = dict(zip(names.to_pylist(), sizes.tolist(), strict=True))
     images = file["runs/images"][()]
-    for name, group in file["predictions"].items():
-        place = f"predictions/{name}"
-        dataset, kind = get_text(group, "dataset"), get_text(group, "kind", "class")
-        if f"/{place}" != prediction_group(dataset) or kind not in ("class", "correct", "labels"):
-            raise LayoutError(f"/{place}", f"is of dataset {dataset!r} and kind {kind!r}")
+    for group in prediction_groups(file):
+        place, dataset, kind = group.name, get_text(group, "dataset"), kind_of(group)
+        if place != prediction_group(dataset) or kind not in ("class", "correct", "labels"):
+            raise LayoutError(place, f"is of dataset {dataset!r} and kind {kind!r}")
         width = _check_classes(file, place, "run", count, images)
         if kind == "labels" and width % words_an_image(int(np.nan_to_num(classes.get(dataset, 1)))):
-            raise LayoutError(f"/{place}/classes", "is not as wide as its number of classes asks")
+            raise LayoutError(f"{place}/classes", "is not as wide as its number of classes asks")
         if "labels" in group and _array(file, f"{place}/labels", "whole", (width,)).dtype != "u2":
-            raise LayoutError(f"/{place}/labels", "is not of type uint16")
+            raise LayoutError(f"{place}/labels", "is not of type uint16")
 
 
 def _check_classes(file: h5py.File, place: str, key: str, count: int, lengths: Numbers) -> int:
@@ -324,31 +359,26 @@ def _check_classes(file: h5py.File, place: str, key: str, count: int, lengths: N
     array = _array(file, f"{place}/classes", "whole", (None, None))
     rows = _array(file, f"{place}/{key}", "whole", (array.shape[0],))[()].astype(np.int64)
     if rows.size and not 0 <= rows.min() <= rows.max() < count:
-        raise LayoutError(f"/{place}/{key}", f"has rows beyond the {count} that there are")
+        raise LayoutError(f"{place}/{key}", f"has rows beyond the {count} that there are")
     if (np.diff(rows) <= 0).any():
-        raise LayoutError(f"/{place}/{key}", "does not ascend")
+        raise LayoutError(f"{place}/{key}", "does not ascend")
     if array.dtype != np.uint16:
-        raise LayoutError(f"/{place}/classes", f"is of type {array.dtype}; legal: uint16")
+        raise LayoutError(f"{place}/classes", f"is of type {array.dtype}; legal: uint16")
     if (lengths[rows] > array.shape[1]).any():
-        raise LayoutError(f"/{place}/classes", "has fewer columns than a row has predictions")
+        raise LayoutError(f"{place}/classes", "has fewer columns than a row has predictions")
     return int(array.shape[1])
 
 
 def _check_evaluations(file: h5py.File, runs: int) -> None:
     count = len(_array(file, "evaluations/run", "whole", (None,)))
-    names = _columns(file, "evaluations", EvaluationRecord)
-    found = {name: _check_column(file, "evaluations", name, count) for name in names}
+    found = _check_columns(file, "evaluations", EvaluationRecord, count, ())
+    known = read_texts(_array(file, "labels/evaluation", "text", (None,)))
+    if set(found["evaluation"].unique().to_pylist()) - set(known.to_pylist()):
+        raise LayoutError("/labels/evaluation", "lacks a name of /evaluations/evaluation")
     if count and not 0 <= found["run"].min() <= found["run"].max() < runs:
         raise LayoutError("/evaluations/run", f"has rows beyond the {runs} runs")
-    for place, group in _evaluation_groups(file):
+    for group in evaluation_prediction_groups(file):
         named = get_text(group, "dataset"), get_text(group, "evaluation")
-        if f"/{place}" != evaluation_group(*named):
-            raise LayoutError(f"/{place}", f"is of {named[1]!r} of runs on {named[0]!r}")
-        _check_classes(file, place, "row", count, found["predicted"])
-
-
-def _evaluation_groups(file: h5py.File) -> Iterator[tuple[str, h5py.Group]]:
-    parent = "evaluations/predictions"
-    for dataset in file.get(parent, ()):
-        for evaluation in file[parent][dataset]:
-            yield f"{parent}/{dataset}/{evaluation}", file[parent][dataset][evaluation]
+        if group.name != prediction_group(*named):
+            raise LayoutError(group.name, f"is of {named[1]!r} of runs on {named[0]!r}")
+        _check_classes(file, group.name, "row", count, found["predicted"])

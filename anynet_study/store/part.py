@@ -1,4 +1,4 @@
-"""A part of a results store: the runs that a condition keeps, and what there is of them."""
+"""A part of a results store: the runs that fulfil a condition."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from anynet_study.errors import UserError
 from anynet_study.store.layout import TableName
 from anynet_study.store.querying import select
-from anynet_study.store.results import Predicted, ResultStore
+from anynet_study.store.results import ResultStore, RunPredictions
 
 #: What says of which run, architecture or dataset a row of a table is.
 KEYS: Mapping[TableName, str] = {
@@ -21,7 +21,7 @@ KEYS: Mapping[TableName, str] = {
 
 
 class StorePart(ResultStore):
-    """A results store as if only those of its runs were in it that a condition keeps.
+    """A results store as it would be with only the runs that fulfil a condition.
 
     The condition is on the columns of runs, those of their architecture and dataset included, as of
     `query`. Architectures, datasets and recipes are those that some kept run has. What runs are
@@ -55,16 +55,16 @@ class StorePart(ResultStore):
 
     @property
     def planned_runs(self) -> None:
-        """How many of the runs that the sweep asks for are of the part is not known."""
+        """None: it is not known how many runs of the part the sweep asks for."""
         return None
 
-    def predictions(self, dataset: str) -> Predicted:
+    def predictions(self, dataset: str) -> RunPredictions:
         return self._part(super().predictions(dataset))
 
-    def evaluation_predictions(self, dataset: str, evaluation: str) -> Predicted:
+    def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
         return self._part(super().evaluation_predictions(dataset, evaluation))
 
-    def _part(self, predicted: Predicted) -> Predicted:
+    def _part(self, predicted: RunPredictions) -> RunPredictions:
         runs, classes = predicted
         kept = runs["run_id"].isin(self._kept["run_id"].to_pylist())
         return runs[kept].reset_index(drop=True), classes[kept.to_numpy()]

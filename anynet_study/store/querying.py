@@ -1,11 +1,10 @@
-"""Rows of the tables of results: by condition, columns, groups and order, or by a SELECT.
+"""Queries of the tables of results: by condition, columns, groups and order, or by a SELECT.
 
 DuckDB selects them, which can reach nothing else (`anynet_study.sql`).
 """
 
-import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -41,7 +40,7 @@ _CALL = re.compile(r"\s*(?P<function>[a-z]+)\s*\((?P<column>.*)\)\s*", re.DOTALL
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A function of a column; of count, no column ("") is: of the rows."""
+    """A function of a column; `count` of no column ("") counts rows."""
 
     function: str
     column: str
@@ -105,7 +104,7 @@ def select(
 
 
 def _reader(results: Results, table: TableName, options: dict[str, Any]) -> tuple[list[str], Read]:
-    """The columns that a table has, and what reads some of them."""
+    """The columns of a table, and a function that reads some of them."""
     if table == "errors":
         whole = results.table("errors", **options)
         return whole.column_names, whole.select
@@ -115,7 +114,7 @@ def _reader(results: Results, table: TableName, options: dict[str, Any]) -> tupl
 def _sorted(
     legal: list[str], read: Read, where: str | None, shown: list[str], sort: Sequence[str]
 ) -> pa.Table:
-    """The columns that are shown of the rows that are kept, in order."""
+    """The `shown` columns of the rows that fulfil the condition, sorted."""
     with engine() as connection:
         selection = Selection(connection, legal, where)
         needed = list(dict.fromkeys([*map(_column, sort), *selection.named]))
@@ -125,7 +124,7 @@ def _sorted(
 
 
 def _column(key: str) -> str:
-    """What `sort` names."""
+    """The column that a sorting key names."""
     return key.removeprefix("-")
 
 
@@ -189,15 +188,23 @@ def run_sql(results: Results, statement: str) -> pa.Table:
     """What one SELECT over the tables of `Results.table` gives.
 
     Runs have the columns of their architecture and dataset, and spec; a missing number is NULL.
-    Only tables that the statement names are read. Raises UserError in one line for anything else.
+    Only tables and columns that the statement names are read. Raises UserError in one line for
+    anything else.
     """
     with engine() as connection:
         tree = parsed(connection, statement)
-        named = json.dumps(tree).lower()
+        nodes = list(_nodes(tree))
+        named = {str(node.get("table_name", "")).lower() for node in nodes}
         with results:
-            for table in get_args(TableName):
-                if f'"table_name": "{table}"' in named:
-                    connection.register(table, results.table(table, results.columns(table)))
+            readers = {
+                name: _reader(results, name, {}) for name in get_args(TableName) if name in named
+            }
+            columns = _named_columns(
+                nodes, {name for legal, _ in readers.values() for name in legal}
+            )
+            for table, (legal, read) in readers.items():
+                some = [name for name in legal if columns is None or name.lower() in columns]
+                connection.register(table, read(some or legal[:1]))
         try:
             return fetch(connection, written(connection, tree))
         except UserError as error:
@@ -205,3 +212,37 @@ def run_sql(results: Results, statement: str) -> pa.Table:
                 there = ", ".join(get_args(TableName))
                 raise UserError(f"sql: no table {unknown[1]!r}; there are: {there}") from None
             raise
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every node of the tree of a statement."""
+    if isinstance(tree, dict):
+        yield tree
+    for part in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from _nodes(part)
+
+
+def _named_columns(nodes: Sequence[dict[str, Any]], there: Collection[str]) -> set[str] | None:
+    """Names, in lower case, among which are those of all columns that a statement reads.
+
+    None where it may read any: `*`, a whole row, joins by all common columns, columns by their
+    number, and names that are no column of those that are there.
+    """
+    known = {name.lower() for name in there}
+    tables, read = set[str](), set[str]()
+    for node in nodes:
+        alias = str(node.get("alias", "")).lower()
+        if (
+            node.get("class") in ("STAR", "POSITIONAL_REFERENCE")
+            or node.get("ref_type") in ("NATURAL", "POSITIONAL")
+            or node.get("column_name_alias")
+        ):
+            return None
+        if node.get("class") == "COLUMN_REF":
+            read.add(node["column_names"][-1].lower())
+        read.update(name.lower() for name in node.get("using_columns", ()))
+        if "class" in node:
+            known.add(alias)
+        else:
+            tables |= {alias, str(node.get("table_name", "")).lower()}
+    return read if read <= known - tables else None

@@ -1,10 +1,10 @@
 """What a journal record is: one finished run, or one evaluation of a run on a further test set.
 
-Everything that describes a record is here: the typed records, their columns, which values are
-legal, and `RECORDS`, the one table that journals, imported files and other stores are read into.
-A further column is a field with a default of RunRecord or EvaluationRecord, and a line of
-`layout.COLUMNS`, which says what it means: journals, the store, its tables and its comparison
-follow, and records without the column have the default. No version is raised for it.
+The typed records, which values make one, and `RECORDS`, the one table that journals, imported
+files and other stores are read into. A further column is a line of `layout.COLUMNS`, which says
+its type and what it means, and a field with a default of RunRecord or EvaluationRecord: journals,
+the store, its tables and its comparison follow, and records without the column have the default.
+No version is raised for it.
 """
 
 import re
@@ -12,15 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import (
-    Any,
-    Generic,
-    Literal,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -28,15 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from anynet_study.errors import counted
 from anynet_study.metrics import CURVES, EvaluationKind, Metric
-from anynet_study.store.layout import COLUMNS
+from anynet_study.store.layout import (
+    COLUMNS,
+    Column,
+    FailureKind,
+    RecordedBackend,
+    RecordedEngine,
+    Status,
+)
 
-Status = Literal["completed", "diverged", "failed"]
-FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
-#: The training engine; "": not known, as for all runs before there were two.
-RecordedEngine = Literal["", "reference", "fast"]
-#: How networks were computed (`models.Backend`), "": not known. The last is of runs trained before
-#: November 2026: by rewrites with C kernels, which are no longer part of the package.
-RecordedBackend = Literal["", "plain", "rewritten", "compiled"]
 #: The value of a prediction that is not there; class indices are below it.
 NO_PREDICTION = 65535
 #: What tables call the test set of the run itself.
@@ -83,6 +75,7 @@ class RunRecord:
     threads: int = 0
     processor: str = ""
     libraries: str = ""
+    scores: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no run can have produced."""
@@ -259,11 +252,6 @@ def lengths_of(column: pa.Array) -> NDArray[np.int64]:
 
 
 _RUN_ID, _EVALUATION_ID = re.compile("[0-9A-Za-z]+"), re.compile("[0-9a-f]{16}")
-_LEGAL = {"status": get_args(Status), "metric": get_args(Metric)} | {
-    "failure_kind": get_args(FailureKind),
-    "engine": get_args(RecordedEngine),
-    "backend": get_args(RecordedBackend),
-}
 _NO_CLASSES = f"predictions must be class indices in 0..{NO_PREDICTION - 1}, one per image"
 
 
@@ -271,8 +259,10 @@ def _faults_of_runs(batch: pa.RecordBatch) -> Faults:
     yield "illegal run_id", _unlike(batch["run_id"], _RUN_ID)
     for name in ("architecture", "dataset"):
         yield "a run needs a run_id, an architecture and a dataset", _among(batch[name], ("",))
-    for name, legal in _LEGAL.items():
-        yield f"illegal {name}; legal: {', '.join(legal)}", ~_among(batch[name], legal)
+    for name, column in COLUMNS["runs"].items():
+        if column.legal:
+            said = f"illegal {name}; legal: {', '.join(column.legal)}"
+            yield said, ~_among(batch[name], column.legal)
     failed, error = _among(batch["status"], ("failed",)), np.from_dlpack(batch["error"])
     no_kind = _among(batch["failure_kind"], ("",))
     yield "failure_kind: of failed runs, and of these only", no_kind == failed
@@ -316,18 +306,16 @@ def _has_no_class(predictions: pa.ListArray) -> NDArray[np.bool_]:
     return found
 
 
-_TYPES = {str: pa.string(), int: pa.int32(), float: pa.float64()}
-
-
-def _scalars(record: type) -> dict[str, pa.DataType]:
+def _scalars(record: type, columns: Mapping[str, Column]) -> dict[str, pa.DataType]:
     """The columns of a record that are no arrays, in the order of its fields."""
-    hints = get_type_hints(record).items()
-    kinds = {name: str if get_origin(kind) is Literal else kind for name, kind in hints}
-    return {name: _TYPES[kind] for name, kind in kinds.items() if kind in _TYPES}
+    types = {name: column.type for name, column in columns.items()} | {"spec": pa.string()}
+    return {one.name: types[one.name] for one in fields(record) if one.name in types}
 
 
-def _schema(record: type, curves: Sequence[str], version: str, number: int) -> pa.Schema:
-    columns = _scalars(record) | dict.fromkeys(curves, pa.list_(pa.float32()))
+def _schema(
+    scalars: Mapping[str, pa.DataType], curves: Sequence[str], version: str, number: int
+) -> pa.Schema:
+    columns = {**scalars, **dict.fromkeys(curves, pa.list_(pa.float32()))}
     columns["predictions"] = pa.list_(pa.uint16())
     fields = [pa.field(name, kind, nullable=False) for name, kind in columns.items()]
     return pa.schema(fields, metadata={f"anynet_study.{version}": str(number)})
@@ -363,8 +351,10 @@ def _unmarked(schema: pa.Schema, added: Sequence[Sequence[str]]) -> dict[int, pa
     return found
 
 
-_RUN_SCHEMA = _schema(RunRecord, CURVES, "record_version", 4)
-_EVALUATION_SCHEMA = _schema(EvaluationRecord, (), "evaluation_version", 2)
+_OF_RUN = _scalars(RunRecord, COLUMNS["runs"])
+_OF_EVALUATION = _scalars(EvaluationRecord, {**COLUMNS["runs"], **COLUMNS["evaluations"]})
+_RUN_SCHEMA = _schema(_OF_RUN, CURVES, "record_version", 4)
+_EVALUATION_SCHEMA = _schema(_OF_EVALUATION, (), "evaluation_version", 2)
 RUN = RecordKind(
     name="run",
     called="a run",
@@ -387,13 +377,12 @@ EVALUATION = RecordKind(
 )
 KINDS: tuple[RecordKind[Any], ...] = (RUN, EVALUATION)
 
-#: Every column of /runs in a store, in order, and those of them that are coded texts.
+#: Every column of /runs in a store, in order, and those of them that are texts, but for run_id.
 RUN_COLUMNS = tuple(COLUMNS["runs"])
-_OF_RUN = _scalars(RunRecord)
-CODED = tuple(n for n in RUN_COLUMNS[1:] if _OF_RUN.get(n) == pa.string() or n == "journal")
+TEXTS = tuple(name for name in RUN_COLUMNS[1:] if pa.types.is_string(COLUMNS["runs"][name].type))
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
-_BOTH = {n: kind for n, kind in (_OF_RUN | _scalars(EvaluationRecord)).items() if n != "spec"}
+_BOTH = {name: kind for name, kind in (_OF_RUN | _OF_EVALUATION).items() if name != "spec"}
 #: The one table of records, runs and evaluations alike; what is not of a record's kind is null.
 RECORDS = pa.schema(
     {

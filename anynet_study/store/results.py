@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES, from_words
-from anynet_study.store.hdf5 import get_text, read_column, unfit
+from anynet_study.store.hdf5 import get_text, read_texts, unfit
 from anynet_study.store.layout import TableName
 from anynet_study.store.opening import (
     LayoutError,
@@ -25,7 +25,6 @@ from anynet_study.store.opening import (
     stored_json,
 )
 from anynet_study.store.predictions import (
-    evaluation_predictions_in,
     kind_of,
     predictions_in,
     read_scores,
@@ -51,6 +50,7 @@ from anynet_study.store.tables import (
     read_table,
     runs_columns,
     runs_table,
+    study_names,
     table_columns,
     to_pandas,
     trials_columns,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Rows that say whose predictions they are, and the predictions (rows, images).
-Predicted = tuple["pd.DataFrame", NDArray[np.uint16]]
+RunPredictions = tuple["pd.DataFrame", NDArray[np.uint16]]
 
 
 class Results(ABC):
@@ -105,8 +105,8 @@ class Results(ABC):
         return []
 
     @abstractmethod
-    def predictions(self, dataset: str) -> Predicted:
-        """Predicted classes of every run on a dataset's test images.
+    def predictions(self, dataset: str) -> RunPredictions:
+        """RunPredictions classes of every run on a dataset's test images.
 
         The runs (rows of `runs()`), and an array of shape (runs, n_test), uint16, in test order;
         65535 where a run has no prediction.
@@ -121,8 +121,8 @@ class Results(ABC):
         """
 
     @abstractmethod
-    def evaluation_predictions(self, dataset: str, evaluation: str) -> Predicted:
-        """Predicted classes of the runs on a dataset on the images of an evaluation.
+    def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
+        """RunPredictions classes of the runs on a dataset on the images of an evaluation.
 
         The evaluations (rows of `evaluations()`), and an array as of `predictions`.
         """
@@ -153,19 +153,17 @@ class Results(ABC):
         """
         if table not in get_args(TableName):
             raise UserError(f"no table {table!r}; there are: {', '.join(get_args(TableName))}")
-        if table == "errors":
+        if table in ("errors", "classes"):
             dataset = options.pop("evaluations", None)
-            frame = (
-                self.errors(**options)
-                if dataset is None
-                else self.evaluation_errors(dataset, **options)
-            ).reset_index()
-            check_columns(columns or (), list(frame.columns))
-            frame = frame if columns is None else frame[list(columns)]
-            return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
-        if table == "classes":
-            check_columns(columns or (), CLASS_TABLE)
-            kept = self.classes()[list(CLASS_TABLE if columns is None else columns)]
+            if table == "classes":
+                frame = self.classes()
+            elif dataset is None:
+                frame = self.errors(**options).reset_index()
+            else:
+                frame = self.evaluation_errors(dataset, **options).reset_index()
+            names = list(frame.columns)
+            check_columns(columns or (), names)
+            kept = frame[names if columns is None else list(columns)]
             return pa.Table.from_pandas(kept, preserve_index=False).replace_schema_metadata()
         if columns is None:
             shown = {"runs": self._run_columns, "evaluations": self._evaluation_columns}
@@ -462,24 +460,28 @@ class ResultStore(Results):
                 return trials_columns(file)
             return runs_columns(file) if table == "runs" else table_columns(file[table])
 
-    def predictions(self, dataset: str) -> Predicted:
+    def predictions(self, dataset: str) -> RunPredictions:
         with self.opened() as file:
             group = predictions_in(file, dataset)
             runs = runs_table(file, self._run_columns).take(group["run"][()])
             return to_pandas(runs), group["classes"][()]
 
-    def evaluation_predictions(self, dataset: str, evaluation: str) -> Predicted:
+    def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
         with self.opened() as file:
-            group = evaluation_predictions_in(file, dataset, evaluation)
+            group = predictions_in(file, dataset, evaluation)
             found = evaluations_table(file, self._evaluation_columns).take(group["row"][()])
             return to_pandas(found), group["classes"][()]
 
     def scores(self, run_id: str) -> NDArray[np.float32]:
         """(images, classes) the outputs of a run's final network on its test images, in test order.
 
-        UserError where they were not kept in the study's folder.
+        UserError where they were not kept in the study's folder, or are not what was written.
         """
-        if (found := read_scores(self.path, run_id)) is None:
+        runs = self.table("runs", ["run_id", "scores"])
+        digests = dict(zip(*(runs[name].to_pylist() for name in runs.column_names), strict=True))
+        if run_id not in digests:
+            raise UserError(f"no run {run_id} in {self.path}")
+        if (found := read_scores(self.path, run_id, digests[run_id])) is None:
             raise UserError(f"{run_id}: no scores were kept; launch it with launch.scores=true")
         return found
 
@@ -493,11 +495,12 @@ class ResultStore(Results):
     @property
     def recipes(self) -> list[str]:
         with self.opened() as file:
-            names = list(read_column(file["labels"], "recipe"))
+            names = study_names(file, "recipe")
             if "trials" not in file:
                 return names
-            tuned = tuple(f"{name}/" for name in set(read_column(file["trials"], "tuned")))
-            return [name for name in names if not name.startswith(tuned)]
+            tuned = read_texts(file["trials/tuned"]).dictionary.to_pylist()
+            trials = tuple(f"{name}/" for name in tuned)
+            return [name for name in names if not name.startswith(trials)]
 
     @property
     def provenance(self) -> dict[str, str]:

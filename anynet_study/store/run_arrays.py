@@ -28,7 +28,7 @@ ELEMENTS: Mapping[str, np.dtype[Any]] = {
 
 
 class RunArrays:
-    """Arrays of records by row: added once, end to end, then read in any order.
+    """The arrays of records: they are added one after the other, then read in any order.
 
     They lie in a temporary file without a name, so that memory is bounded and a kill leaves
     nothing. An OSError, as for a full disk, names `published`, what is being built.

@@ -1,4 +1,4 @@
-"""Several results stores read as one, and which store or stores a user means."""
+"""Several results stores read as one, and how to find the stores that a user names."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,7 +16,7 @@ from anynet_study.errors import UserError
 from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.layout import TableName
 from anynet_study.store.records import RUN_COLUMNS
-from anynet_study.store.results import Predicted, Results, ResultStore
+from anynet_study.store.results import Results, ResultStore, RunPredictions
 from anynet_study.store.tables import EVALUATIONS_SHOWN, check_columns
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class _Homes:
-    """Which store's record of every run, or of every evaluation of a run, counts."""
+    """For every run, or every evaluation, the store whose record counts."""
 
     #: One text for each run or evaluation; the number of the store; whether any sweep asks for it.
     keys: pa.Array
@@ -39,7 +39,7 @@ class _Homes:
     planned: NDArray[np.bool_]
 
     def kept(self, number: int, table: pa.Table) -> pa.Table:
-        """The rows of a table of one store that count, `planned` as in any sweep."""
+        """The rows of a table of one store that count; `planned` if any sweep asks for them."""
         place = pc.index_in(_keys(table), value_set=self.keys).to_numpy()
         if "planned" in table.column_names:
             column = table.column_names.index("planned")
@@ -48,7 +48,7 @@ class _Homes:
 
 
 class ResultStores(Results):
-    """Several results stores as one; the column `store` of runs, curves and journals tells them.
+    """Several results stores as one; the column `store` says where a run or journal is from.
 
     A run that several stores have counts once: where it did not fail, in the first such store; it
     is planned if any sweep asks for it. Architectures and datasets are merged, as the first store
@@ -78,7 +78,7 @@ class ResultStores(Results):
         self._homes = {"runs": self._find("runs"), "evaluations": self._find("evaluations")}
 
     def _find(self, table: Literal["runs", "evaluations"]) -> _Homes:
-        """Where each run, or evaluation of a run, counts."""
+        """Find the store whose record counts, for each run or evaluation."""
         ids = {"runs": ["run_id", "status"], "evaluations": ["run_id", "evaluation_id"]}
         rows = self._stacked(table, [*ids[table], "planned"])
         frame = rows.select(["number", "planned"]).to_pandas().assign(key=_keys(rows).to_pandas())
@@ -91,7 +91,7 @@ class ResultStores(Results):
         return _Homes(keys, kept["number"].to_numpy(), planned.to_numpy(bool))
 
     def _stacked(self, table: TableName, columns: Sequence[str] | None = None) -> pa.Table:
-        """A table of all stores, these columns of it, and the number of the store."""
+        """A table of all stores, or these columns of it, with the column `number` of the store."""
         tables = [store.table(table, columns) for store in self.stores]
         number = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
         return stacked(tables).append_column("number", pa.array(number))
@@ -115,7 +115,7 @@ class ResultStores(Results):
         return lines
 
     def _differing(self, table: TableName) -> dict[str, dict[str, str]]:
-        """By name and column: what stores say differently of one architecture or dataset."""
+        """By architecture or dataset, and by column, where stores differ: what they say."""
         found: dict[str, dict[str, str]] = {}
         rows = self._stacked(table).to_pandas()
         for column in rows.columns.drop([KEYS[table], "number"]):
@@ -148,21 +148,21 @@ class ResultStores(Results):
         names += [name for store in self.stores for name in store.columns(table)]
         return list(dict.fromkeys(names))
 
-    def predictions(self, dataset: str) -> Predicted:
+    def predictions(self, dataset: str) -> RunPredictions:
         return self._united("runs", dataset, lambda store: store.predictions(dataset))
 
-    def evaluation_predictions(self, dataset: str, evaluation: str) -> Predicted:
-        read: Callable[[ResultStore], Predicted]
+    def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
+        read: Callable[[ResultStore], RunPredictions]
         read = lambda store: store.evaluation_predictions(dataset, evaluation)  # noqa: E731
         return self._united("evaluations", dataset, read)
 
     def _united(
-        self, table: str, dataset: str, read: Callable[[ResultStore], Predicted]
-    ) -> Predicted:
+        self, table: str, dataset: str, read: Callable[[ResultStore], RunPredictions]
+    ) -> RunPredictions:
         """The predictions of the stores that have any. Raises UserError where none has."""
         import pandas as pd
 
-        def of_store(number: int) -> Predicted:
+        def of_store(number: int) -> RunPredictions:
             frame, predictions = read(self.stores[number])
             rows = pa.Table.from_pandas(frame.assign(line=np.arange(len(frame))))
             kept = self._homes[table].kept(number, rows).to_pandas()
@@ -187,7 +187,7 @@ class ResultStores(Results):
         return known[0] if known else None
 
     def _answers(self, ask: Callable[[int], Answer]) -> list[Answer]:
-        """What each store answers, but those that refuse. Raises UserError where all do."""
+        """The answers of the stores that do not refuse. Raises UserError if all refuse."""
         found, refusals = [], []
         for number in range(len(self.stores)):
             try:
@@ -216,7 +216,7 @@ class ResultStores(Results):
     def _part(
         self, number: int, table: TableName, columns: Sequence[str], **options: str | None
     ) -> pa.Table:
-        """Those of the columns that a store has, of its rows that count, and its name."""
+        """The rows of a store that count, with those of the columns that it has, and its name."""
         store = self.stores[number]
         keys = {
             "evaluations": ["run_id", "evaluation_id"],
@@ -236,7 +236,7 @@ class ResultStores(Results):
         return rows.add_column(0, "store", name)
 
     def _recipe(self, recipe: str | None) -> str:
-        """Also raises UserError where what errors mean is not the same in all stores."""
+        """Also raises UserError if errors on a dataset mean different things in the stores."""
         self._check_same(None)
         main = dict.fromkeys(store.recipes[0] for store in self.stores if store.recipes)
         if recipe is None and len(main) > 1:
@@ -246,7 +246,7 @@ class ResultStores(Results):
         return recipe or next(iter(main), "")
 
     def _check_same(self, datasets: Collection[str] | None) -> None:
-        """Raises UserError where one of these labels (None: any) stands for unlike data."""
+        """Raises UserError if one of these datasets (None: any) is different data in the stores."""
         for label, columns in self._differing("datasets").items():
             unlike = sorted(MEANING & set(columns))
             if unlike and (datasets is None or label in datasets):
@@ -257,14 +257,14 @@ class ResultStores(Results):
 
 
 def _keys(table: pa.Table) -> pa.ChunkedArray:
-    """What the rows of a table are known by."""
+    """The texts that identify the rows of a table."""
     if "evaluation_id" in table.column_names:
         return evaluation_keys(table)
     return table["run_id"].cast(pa.string())
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """What each store is called: its study's folder, or its file; the path where two are alike."""
+    """A name for each store: its study's folder or its file name; its path where two are equal."""
     short = [path.parent.name if path.name == "results.h5" else path.name for path in paths]
     return [
         name if short.count(name) == 1 else str(path)
@@ -273,7 +273,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 def stacked(tables: Sequence[pa.Table]) -> pa.Table:
-    """Tables below each other; what one of them lacks is missing, a missing text is ""."""
+    """The tables below each other; a column that one lacks is null there, a text is ""."""
     table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
     for number, field in enumerate(table.schema):
         column = table.column(number)

@@ -1,6 +1,6 @@
 """The tables of one results file as Arrow, read column by column, and for pandas.
 
-A missing number is null, coded text a dictionary.
+A missing number is null. Texts of runs and evaluations are dictionaries.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.metrics import CURVES, auroc_interval, error_interval, from_words
+from anynet_study.metrics import (
+    CURVES,
+    auroc_interval,
+    error_interval,
+    from_words,
+    prediction_error,
+)
 from anynet_study.sql import unknown_column
-from anynet_study.store.hdf5 import get_text, get_texts, read_column
-from anynet_study.store.layout import COLUMNS, EVALUATION_CODED
-from anynet_study.store.opening import stored_json
+from anynet_study.store.hdf5 import get_text, get_texts, is_text, read_texts
+from anynet_study.store.layout import COLUMNS
+from anynet_study.store.opening import stored_json, stored_values
 from anynet_study.store.predictions import kind_of, prediction_groups, read_scores
 from anynet_study.store.records import (
-    CODED,
     NO_PREDICTION,
     RECORDS,
     RUN_COLUMNS,
@@ -62,12 +67,6 @@ EVALUATION_TABLE = (
     *(name for name in COLUMNS["evaluations"] if name not in (*EVALUATIONS_SHOWN, "run")),
     *OF_IDENTITY,
 )
-_TEXTS = (*EVALUATION_CODED, "host", "journal")
-#: The types of these columns in a store that was made when there were no evaluations.
-_EVALUATION_TYPES = {
-    **{name: RECORDS.field(name).type for name in EVALUATION_TABLE if name in RECORDS.names},
-    "planned": pa.bool_(),
-}
 
 
 def check_columns(names: Sequence[str], legal: Sequence[str]) -> None:
@@ -104,18 +103,14 @@ def runs_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
 
 
 def _joined(file: h5py.File, key: str, group: str, columns: list[str]) -> dict[str, pa.Array]:
-    """Columns of what each run names; missing where it is none of the study's.
-
-    The labels of /runs begin with the rows of the table, so its integers are row numbers there.
-    """
-    codes = file["runs"][key][()]
-    about = read_table(file[group], columns)
-    places = pa.array(codes, mask=codes >= len(about))
+    """Columns of the architecture or dataset of each run; null if it is not in that table."""
+    about = read_table(file[group], [key, *columns])
+    named = run_column(file, key)
+    places = pc.index_in(named.dictionary, value_set=about[key].chunk(0)).take(named.indices)
     joined = {}
     for name in columns:
-        values = about[name].combine_chunks().take(places)
-        text = pa.types.is_string(values.type)
-        joined[name] = values.fill_null("").dictionary_encode() if text else values
+        values = about[name].chunk(0).take(places)
+        joined[name] = values.fill_null("").dictionary_encode() if is_text(values.type) else values
     return joined
 
 
@@ -144,11 +139,32 @@ def _interval(file: h5py.File) -> dict[str, pa.Array]:
 def _resampled(
     file: h5py.File, metrics: NDArray[np.object_]
 ) -> Iterator[tuple[int, tuple[float, float]]]:
-    """Intervals of the runs whose metric is one of all predictions, where these are stored."""
-    of_runs = {"balanced_accuracy", "macro_f1", "quadratic_kappa"}
+    """Rows and intervals of runs whose metric is computed from all predictions, if stored."""
+    kept = runs_table(file, ["run_id", "scores"])
+    for row, truth, guesses, classes in predicted_runs(file):
+        if metrics[row] in OF_PREDICTIONS:
+            yield row, error_interval(metrics[row], truth, guesses, classes)
+        elif metrics[row] == "auroc":
+            run_id, digest = (kept[name][row].as_py() for name in kept.column_names)
+            scores = read_scores(Path(file.filename), run_id, digest)
+            if scores is not None and len(scores) == len(truth):
+                yield row, auroc_interval(scores, truth)
+
+
+#: Metrics that one needs all predictions for; top1 needs the number of those that are right.
+OF_PREDICTIONS = ("balanced_accuracy", "macro_f1", "quadratic_kappa")
+
+
+def predicted_runs(
+    file: h5py.File, most: int | None = None
+) -> Iterator[tuple[int, NDArray[Any], NDArray[Any], int]]:
+    """Rows of runs with what their test images are, what was predicted, and how many classes.
+
+    (images,) classes, or (images, classes) of zeros and ones; only where all of it is known. At
+    most the first `most` runs of a dataset.
+    """
     if not {"dataset", "classes"} <= set(table_columns(file["datasets"])):
         return
-    run_ids = file["runs/run_id"]
     about = read_table(file["datasets"], ["dataset", "classes"])
     sizes = dict(zip(*about.to_pydict().values(), strict=True))
     for group in prediction_groups(file):
@@ -157,21 +173,40 @@ def _resampled(
             continue
         several, truth = kind == "labels", group["labels"][()]
         truth = from_words(truth, classes) if several else truth
-        for row, said in zip(group["run"][()].tolist(), group["classes"], strict=True):
-            guesses = from_words(said, classes) if several else said
-            known = (said < NO_PREDICTION).all() and (several or (truth < NO_PREDICTION).all())
-            if metrics[row] in of_runs and known:
-                yield row, error_interval(metrics[row], truth, guesses, classes)
-            elif metrics[row] == "auroc" and known:
-                scores = read_scores(Path(file.filename), run_ids[row].decode())
-                if scores is not None and len(scores) == len(truth):
-                    yield row, auroc_interval(scores, truth)
+        for row, said in zip(group["run"][:most].tolist(), group["classes"][:most], strict=True):
+            if (said < NO_PREDICTION).all() and (several or (truth < NO_PREDICTION).all()):
+                yield row, truth, from_words(said, classes) if several else said, classes
+
+
+OTHER_LABELS = "the labels of its test images are not those that its runs were tested on"
+
+
+def contradicted(file: h5py.File) -> list[str]:
+    """Datasets whose labels give other errors, with the predictions on them, than the runs had.
+
+    One of the first runs on each dataset is compared: the labels are those of all of them.
+    """
+    runs = runs_table(file, ["dataset", "metric", "error", "status"]).to_pylist()
+    found: dict[str, bool] = {}
+    for row, truth, guesses, classes in predicted_runs(file, most=COMPARED):
+        run, name = runs[row], runs[row]["dataset"]
+        known = run["metric"] in (*OF_PREDICTIONS, "top1") and run["status"] == "completed"
+        if known and name not in found:
+            error = prediction_error(run["metric"], truth, guesses, classes)
+            found[name] = abs(error - run["error"]) > ROUNDING
+    return [name for name, wrong in found.items() if wrong]
+
+
+#: Runs of a dataset that are looked at until one has an error on its predictions.
+COMPARED = 10
+#: Of an error in percent that was computed in other arithmetic.
+ROUNDING = 1e-3
 
 
 def curves_table(
     file: h5py.File, columns: Sequence[str], wanted: Mapping[str, str | None]
 ) -> pa.Table:
-    """One row per epoch of the runs that have these texts in these columns of /runs (None: any).
+    """One row per epoch of the runs that have these texts in these columns (None: any text).
 
     `columns`: of RUN_KEYS, "epoch" and CURVES.
     """
@@ -197,7 +232,7 @@ def curves_table(
 
 
 def _rows_with(file: h5py.File, wanted: Mapping[str, str | None]) -> Rows:
-    """Runs, ascending, that have these texts in coded columns or run_id (None: any).
+    """Row numbers, ascending, of the runs that have these texts in these columns (None: any).
 
     Raises UserError for a text that no run has, but for a run_id.
     """
@@ -205,9 +240,9 @@ def _rows_with(file: h5py.File, wanted: Mapping[str, str | None]) -> Rows:
     for name, text in wanted.items():
         if text is None:
             continue
-        if name != "run_id" and text not in read_column(file["labels"], name):
-            raise UserError(f"{file.filename}: no {name} {text}")
         chosen &= np.asarray(pc.equal(run_column(file, name).cast(pa.string()), text))
+        if name != "run_id" and not (chosen.any() or text in study_names(file, name)):
+            raise UserError(f"{file.filename}: no {name} {text}")
     return np.flatnonzero(chosen)
 
 
@@ -223,14 +258,28 @@ def run_column(file: h5py.File, name: str) -> pa.Array:
     """One value per run, of /runs or its "spec"; the default of its record where it is absent."""
     if name == "spec":
         return _specs(file)
-    if name not in file["runs"]:
-        return _absent(RunRecord, name, len(file["runs/run_id"]))
-    values = file["runs"][name][()]
-    if name in CODED or name in file["labels"]:
-        return _coded(file, name, values)
-    if name == "run_id":
-        return pa.array(values.astype(str).astype(object), pa.string())
-    return pa.array(values.astype(bool) if name == "planned" else values, from_pandas=True)
+    return _column(file["runs"], name, RunRecord, len(file["runs/run_id"]))
+
+
+def _column(group: h5py.Group, name: str, record: type, count: int) -> pa.Array:
+    """A column of /runs or /evaluations; of a store without it, the default of its record."""
+    if name not in group:
+        default = default_of(record, name)
+        if default is MISSING:
+            raise KeyError(f"no column {name}")
+        missing = default != default  # NaN
+        return pa.repeat(pa.scalar(None if missing else default, RECORDS.field(name).type), count)
+    values = stored_values(group[name])
+    if isinstance(values, pa.DictionaryArray):
+        return values.cast(pa.string()) if name == "run_id" else values
+    truth = _type(group.name, name) == pa.bool_()
+    return pa.array(values.astype(bool) if truth else values, from_pandas=True)
+
+
+def _type(table: str, name: str) -> pa.DataType | None:
+    """The type of a known column."""
+    column = COLUMNS[table.strip("/")].get(name)
+    return None if column is None else column.type
 
 
 def table_columns(group: h5py.Group) -> list[str]:
@@ -238,42 +287,32 @@ def table_columns(group: h5py.Group) -> list[str]:
     return get_texts(group, "columns")
 
 
+def study_names(file: h5py.File, name: str) -> list[str]:
+    """Names in the order of the sweep: "architecture", "dataset", "recipe" or "evaluation"."""
+    array = file[ABOUT[name]][name] if name in ABOUT else file["labels"][name]
+    return list(read_texts(array).to_pylist())
+
+
 def read_table(group: h5py.Group, columns: Sequence[str] | None = None) -> pa.Table:
     """A table, or these columns of it. Whole numbers of which some are missing are int64."""
     names = table_columns(group) if columns is None else columns
-    return pa.table({name: _table_column(read_column(group, name)) for name in names})
+    return pa.table({name: _table_column(group, name) for name in names})
 
 
-def _table_column(values: NDArray[Any]) -> pa.Array:
-    if values.dtype.kind == "O":
-        return pa.array(values, pa.string())
+def _table_column(group: h5py.Group, name: str) -> pa.Array:
+    if group[name].dtype.kind in "SO":
+        return read_texts(group[name]).cast(pa.string())
+    values = group[name][()]
     missing = np.isnan(values)
     if not missing.any():
         return pa.array(values)
     known = np.where(missing, 0, values)
-    kind = pa.int64() if (known % 1 == 0).all() else None  # `columns.write_table` made it float
-    return pa.array(known if kind is None else known.astype(np.int64), kind, mask=missing)
-
-
-def _coded(file: h5py.File, name: str, codes: NDArray[Any]) -> pa.DictionaryArray:
-    """The texts that integers stand for. Raises IndexError for those that stand for nothing."""
-    texts = read_column(file["labels"], name)
-    if len(codes) and not 0 <= codes.min() <= codes.max() < len(texts):
-        raise IndexError(f"/runs/{name} has integers beyond the {len(texts)} labels")
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string()))
-
-
-def _absent(record: type, name: str, count: int) -> pa.Array:
-    """A column of a store that was written when records did not have it."""
-    default = default_of(record, name)
-    if default is MISSING:
-        raise KeyError(f"no column {name}")
-    missing = default != default  # NaN
-    return pa.repeat(pa.scalar(None if missing else default, RECORDS.field(name).type), count)
+    whole = (known % 1 == 0).all() and _type(group.name, name) != pa.float64()
+    return pa.array(known.astype(np.int64) if whole else known, mask=missing)
 
 
 def _specs(file: h5py.File) -> pa.Array:
-    """Texts end to end and their offsets are Arrow's own layout."""
+    """The specifications; their bytes and offsets are stored as Arrow lays out texts."""
     offsets, text = file["specs/offsets"][()], file["specs/text"][()]
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
     texts = pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers)
@@ -294,28 +333,25 @@ def _evaluation_column(file: h5py.File, name: str) -> pa.Array:
         told = [stored_json(text, dict, "identity of an evaluation").get(name) for text in texts]
         numbers = [value if isinstance(value, int | float) else None for value in told]
         return pa.array(numbers, OF_IDENTITY[name]).take(identities.indices)
-    if "evaluations" not in file:
-        return pa.array([], _EVALUATION_TYPES.get(name, pa.float64()))
-    own = "run" if name in RUN_KEYS else name
-    if own not in file["evaluations"]:
-        return _absent(EvaluationRecord, name, len(file["evaluations/run"]))
-    values = file["evaluations"][own][()]
+    group = file.get("evaluations")
     if name in RUN_KEYS:
-        return run_column(file, name).take(pa.array(values))
-    if name in _TEXTS:
-        return _coded(file, name, values)
-    return pa.array(values.astype(bool) if name == "planned" else values, from_pandas=True)
+        values = run_column(file, name)
+        return values[:0] if group is None else values.take(pa.array(group["run"][()]))
+    if group is None:  # a store that was made when there were none
+        kind = COLUMNS["evaluations"][name].type
+        return pa.array([], RECORDS.field(name).type if name in RECORDS.names else kind)
+    found = _column(group, name, EvaluationRecord, len(group["run"]))
+    if name == "evaluation":  # as the sweep orders them
+        names = pa.array(study_names(file, name), pa.string())
+        found = pa.DictionaryArray.from_arrays(pc.index_in(found.cast(pa.string()), names), names)
+    return found
 
 
 #: Columns of trials, before and after those of the settings that were tried.
 TRIAL_KEYS = ("run_id", "architecture", "dataset", "tuned", "replicate", "trial", "rung")
 TRIAL_RESULTS = ("epochs", "status", "validation_error", "error", "seconds", "trains", "chosen")
 #: /trials of a study in which nothing is tuned.
-NO_TRIALS = pa.table(
-    {name: pa.array([], pa.string()) for name in ("run_id", "tuned")}
-    | {name: pa.array([], pa.int64()) for name in ("trial", "rung", "trains", "chosen")}
-    | {"validation_error": pa.array([], pa.float64())}
-)
+NO_TRIALS = pa.table({name: pa.array([], one.type) for name, one in COLUMNS["trials"].items()})
 
 
 def trials_columns(file: h5py.File) -> list[str]:
@@ -341,12 +377,21 @@ def trials_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
     return pa.table(found)
 
 
+def plain(table: pa.Table, kind: pa.DataType) -> pa.Table:
+    """The table with texts of this type in place of dictionaries, and without metadata."""
+    columns = [
+        column.cast(kind) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.table(columns, table.column_names)
+
+
 def to_pandas(table: pa.Table, whole: bool = False) -> "pd.DataFrame":
-    """Coded text as text, a missing number as NaN; `whole`: whole numbers as Int64 where needed."""
-    for number, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            texts = table.column(number).cast(pa.large_string())
-            table = table.set_column(number, field.name, texts)
+    """The table for pandas: texts as objects, a missing number as NaN.
+
+    `whole`: columns of whole numbers with missing ones are Int64.
+    """
+    table = plain(table, pa.large_string())
     # Starting threads takes a millisecond.
     frame = table.to_pandas(use_threads=len(table) > 100_000)
     if whole:

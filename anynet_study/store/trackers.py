@@ -21,7 +21,7 @@ Seen = dict[Path, tuple[int, int]]
 
 
 def finished_runs(journals: Path, seen: Seen) -> Iterator[RunRecord]:
-    """The runs in a folder of journals that were not `seen` before; they are then."""
+    """The runs in a folder of journals that were not `seen` before; `seen` then has them."""
     for path in RUN.paths(journals):
         size, count = path.stat().st_size, seen.get(path, (0, 0))[1]
         if seen.get(path, (0, 0))[0] != size:

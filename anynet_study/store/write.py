@@ -1,15 +1,15 @@
-"""The file of a results store (`layout`) from arranged records and their arrays."""
+"""Writing the file of a results store (`layout`) from records in its order and their arrays."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import product
 from typing import Any
 
 import h5py
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES
@@ -20,28 +20,27 @@ from anynet_study.store.hdf5 import (
     set_text,
     write_numbers,
     write_table,
-    write_text,
+    write_texts,
 )
 from anynet_study.store.layout import (
     COLUMNS,
     FORMAT,
     LAYOUT,
     SCHEMA_VERSION,
-    evaluation_group,
     prediction_group,
 )
 from anynet_study.store.predictions import Truth
-from anynet_study.store.records import NO_PREDICTION, RUN_COLUMNS
+from anynet_study.store.records import NO_PREDICTION
 from anynet_study.store.run_arrays import ELEMENTS, RunArrays
 from anynet_study.store.tables import NO_TRIALS
 
 Rows = NDArray[np.int64]
 #: So many bytes of arrays are in memory at a time.
-BLOCK_BYTES = 1 << 25
+BLOCK_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
-class Study:
+class Contents:
     """What a store holds besides its records."""
 
     #: Tables of the store, with a column architecture, dataset or journal.
@@ -57,55 +56,51 @@ class Study:
     trials: pa.Table | None = None
 
 
-def write_store(file: h5py.File, study: Study, records: Arranged, arrays: RunArrays) -> None:
+def write_store(file: h5py.File, contents: Contents, records: Arranged, arrays: RunArrays) -> None:
     """Write all of a results store into an empty file.
 
     `arrays` are those of the table that the column `row` of the records counts in.
     """
-    _write_root(file, study)
-    for name in ("architectures", "datasets", "journals"):
-        write_table(file.create_group(name), getattr(study, name))
-    write_table(file.create_group("trials"), NO_TRIALS if study.trials is None else study.trials)
-    sampling = (study.architectures.schema.metadata or {}).get(b"anynet_study.sampling", b"")
+    _write_root(file, contents)
+    tables = {
+        "architectures": contents.architectures,
+        "datasets": contents.datasets,
+        "journals": contents.journals,
+        "trials": NO_TRIALS if contents.trials is None else contents.trials,
+        "runs": _columns(records.runs, "runs", {"images": "predicted"}),
+        "evaluations": _columns(records.evaluations, "evaluations", {}),
+    }
+    for name, table in tables.items():
+        write_table(file.create_group(name), table)
+    sampling = (contents.architectures.schema.metadata or {}).get(b"anynet_study.sampling", b"")
     set_text(file["architectures"], "sampling", sampling.decode())
     labels = file.create_group("labels")
-    for name, texts in records.labels.items():
-        write_text(labels, name, texts)
-    runs = records.runs.drop_columns("images").rename_columns({"predicted": "images"})
-    group = file.create_group("runs")
-    write_numbers(group, "run_id", np.array(runs["run_id"].to_pylist(), dtype="S"))
-    _write_columns(group, records, runs, RUN_COLUMNS[1:])
-    group = file.create_group("evaluations")
-    _write_columns(group, records, records.evaluations, COLUMNS["evaluations"])
+    write_texts(labels, "recipe", records.recipes)
+    write_texts(labels, "evaluation", records.tests)
     _write_ragged(file.create_group("curves"), records.runs, arrays, {n: n for n in CURVES})
     _write_ragged(file.create_group("specs"), records.runs, arrays, {"text": "spec"})
-    _write_run_predictions(file, study.truths, records, arrays)
+    _write_run_predictions(file, contents.truths, records.runs, arrays)
     _write_evaluation_predictions(file, records, arrays)
 
 
-def _write_root(file: h5py.File, study: Study) -> None:
+def _columns(records: pa.Table, table: str, other: Mapping[str, str]) -> pa.Table:
+    """The columns of a table of the store; `other`: what records call some of them."""
+    return pa.table({name: records[other.get(name, name)] for name in COLUMNS[table]})
+
+
+def _write_root(file: h5py.File, contents: Contents) -> None:
     set_text(file, "format", FORMAT)
     file.attrs["schema_version"] = SCHEMA_VERSION
     set_text(file, "created", datetime.now(UTC).isoformat(timespec="seconds"))
-    file.attrs["planned_runs"] = study.planned_runs
+    file.attrs["planned_runs"] = contents.planned_runs
     set_text(file, "layout", LAYOUT)
-    file["provenance"] = fixed_texts(json.dumps(dict(study.provenance), indent=1))
-
-
-def _write_columns(
-    group: h5py.Group, records: Arranged, table: pa.Table, names: Iterable[str]
-) -> None:
-    """Columns of the runs or of the evaluations: numbers, and texts as their integers."""
-    for name in names:
-        coded = pa.types.is_dictionary(table.schema.field(name).type)
-        values = records.codes(table, name) if coded else np.asarray(table[name])
-        write_numbers(group, name, values.astype(np.uint8) if values.dtype == bool else values)
+    file["provenance"] = fixed_texts(json.dumps(dict(contents.provenance), indent=1))
 
 
 def _write_ragged(
     group: h5py.Group, runs: pa.Table, arrays: RunArrays, named: Mapping[str, str]
 ) -> None:
-    """Arrays of all runs end to end, by what the store calls them, and where each run's begin."""
+    """Write arrays of all runs end to end, and the offsets at which those of each run begin."""
     rows = runs["row"].to_numpy()
     lengths = arrays.lengths(next(iter(named.values())), rows)
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
@@ -119,56 +114,57 @@ def _write_ragged(
 
 
 def _write_run_predictions(
-    file: h5py.File, truths: Mapping[str, Truth], records: Arranged, arrays: RunArrays
+    file: h5py.File, truths: Mapping[str, Truth], runs: pa.Table, arrays: RunArrays
 ) -> None:
     file.create_group("predictions")
-    codes = records.codes(records.runs, "dataset")
-    for code, dataset in enumerate(records.labels["dataset"]):
-        rows = _with_predictions(records.runs, codes == code)
-        if rows.size:
-            group = file.create_group(prediction_group(dataset))
+    for dataset in runs["dataset"].unique().to_pylist():
+        group = _write_predictions(file, "run", runs, arrays, dataset=dataset)
+        if group is not None:
             truth = truths.get(dataset, Truth("class", None))
-            set_text(group, "dataset", dataset)
             set_text(group, "kind", truth.kind)
             if truth.labels is not None:
                 write_numbers(group, "labels", truth.labels)
-            write_numbers(group, "run", rows)
-            _write_classes(group, records.runs.take(rows), arrays)
 
 
 def _write_evaluation_predictions(file: h5py.File, records: Arranged, arrays: RunArrays) -> None:
     file["evaluations"].create_group("predictions")
     found = records.evaluations
-    of_run = records.codes(records.runs, "dataset")[found["run"].to_numpy()]
-    named = records.codes(found, "evaluation")
-    for dataset, code in product(range(len(records.labels["dataset"])), np.unique(named).tolist()):
-        rows = _with_predictions(found, (of_run == dataset) & (named == code))
-        if rows.size:
-            names = records.labels["dataset"][dataset], records.labels["evaluation"][code]
-            group = file.create_group(evaluation_group(*names))
-            for attribute, name in zip(("dataset", "evaluation"), names, strict=True):
-                set_text(group, attribute, name)
-            write_numbers(group, "row", rows)
-            _write_classes(group, found.take(rows), arrays)
+    place, on = found.schema.get_field_index("dataset"), records.runs["dataset"]
+    found = found.set_column(place, "dataset", on.take(found["run"]))
+    pairs = found.group_by(["dataset", "evaluation"], use_threads=False).aggregate([])
+    for pair in pairs.to_pylist():
+        _write_predictions(file, "row", found, arrays, **pair)
 
 
-def _with_predictions(table: pa.Table, among: NDArray[np.bool_]) -> Rows:
-    """Which of these records have any."""
-    return np.flatnonzero(among & (table["predicted"].to_numpy() > 0))
+def _write_predictions(
+    file: h5py.File, index: str, records: pa.Table, arrays: RunArrays, **named: str
+) -> h5py.Group | None:
+    """Write those of the records with these texts; None if they have none.
 
-
-def _write_classes(group: h5py.Group, records: pa.Table, arrays: RunArrays) -> None:
-    """The predictions of these records, a line for each."""
-    rows, lengths = records["row"].to_numpy(), records["predicted"].to_numpy().astype(np.int64)
+    `index` is what the array is called that has their row numbers.
+    """
+    some = records["predicted"].to_numpy() > 0
+    for name, text in named.items():
+        some &= pc.equal(records[name].cast(pa.string()), text).to_numpy()
+    numbers = np.flatnonzero(some)
+    if not numbers.size:
+        return None
+    group = file.create_group(prediction_group(**named))
+    for name, text in named.items():
+        set_text(group, name, text)
+    write_numbers(group, index, numbers)
+    rows = records["row"].to_numpy()[numbers]
+    lengths = records["predicted"].to_numpy()[numbers].astype(np.int64)
     width = int(lengths.max())
     target = create_numbers(group, "classes", (len(rows), width), np.uint16)
     for part in _blocks(2 * lengths):
         values = arrays.read("predictions", rows[part])
         target[part[0] : part[-1] + 1] = _padded(values, lengths[part], width)
+    return group
 
 
 def _blocks(sizes: Rows) -> Iterator[Rows]:
-    """Consecutive rows that, of these sizes in bytes, together are near BLOCK_BYTES."""
+    """Stretches of rows, which have these sizes in bytes, of about BLOCK_BYTES each."""
     block = np.cumsum(sizes) // BLOCK_BYTES
     breaks = np.flatnonzero(np.diff(block)) + 1
     yield from (rows for rows in np.split(np.arange(len(sizes)), breaks) if rows.size)

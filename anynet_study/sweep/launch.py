@@ -1,8 +1,7 @@
 """How a sweep is launched, and Slurm's options. Nothing here changes a result."""
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
@@ -10,27 +9,26 @@ from anynet_study.models import BackendKind
 from anynet_study.sweep.text import Strict, legal_keys
 from anynet_study.training import Engine
 
-#: Options that submitit has beside those of an sbatch script, and options whose range is narrower,
-#: or whose type is another, than submitit says.
-TYPES: dict[str, Any] = {
-    "name": str,
-    "timeout_min": Annotated[int, Field(gt=0)],
-    "time": Annotated[int, Field(gt=0)],
+AboveZero = Annotated[int, Field(gt=0)]
+NotNegative = Annotated[int, Field(ge=0)]
+#: Options of jobs by submitit's names, without the `slurm_` prefix, and their types. submitit says
+#: which it takes only where there is a Slurm, and a sweep is checked anywhere. What it does not
+#: take is passed on by additional_parameters.
+OPTIONS: dict[str, Any] = {
+    **dict.fromkeys(("name", "job_name", "python", "wckey", "comment", "dependency"), str),
+    **dict.fromkeys(("partition", "account", "qos", "constraint", "exclude", "nodelist"), str),
+    **dict.fromkeys(("mail_type", "mail_user", "mem", "mem_per_cpu", "mem_per_gpu", "gres"), str),
+    **dict.fromkeys(("timeout_min", "time", "cpus_per_task", "signal_delay_s"), AboveZero),
+    **dict.fromkeys(("nodes", "tasks_per_node", "ntasks_per_node"), int),
+    **dict.fromkeys(("gpus_per_node", "gpus_per_task", "cpus_per_gpu"), NotNegative),
+    **dict.fromkeys(("setup", "teardown", "srun_args"), list[str]),
+    **dict.fromkeys(("use_srun", "stderr_to_stdout"), bool),
+    "array_parallelism": AboveZero,
+    "max_num_timeout": NotNegative,
     "mem_gb": Annotated[float, Field(gt=0)],
-    "tasks_per_node": int,
-    "gpus_per_node": Annotated[int, Field(ge=0)],
-    "cpus_per_task": Annotated[int, Field(gt=0)],
-    "signal_delay_s": Annotated[int, Field(gt=0)],
-    "array_parallelism": Annotated[int, Field(gt=0)],
-    "max_num_timeout": Annotated[int, Field(ge=0)],
-    "python": str,
-    "wckey": str,
-    "setup": list[str],
-    "teardown": list[str],
-    "srun_args": list[str],
+    "exclusive": bool | str,
+    "additional_parameters": dict[str, Any],
 }
-#: Options that a sweep may not set, or that submitit warns of.
-NOT_OURS = frozenset({"command", "folder", "map_count", "num_gpus", "return"})
 #: A job is one worker, one process.
 ONE = ("nodes", "tasks_per_node", "ntasks_per_node")
 
@@ -87,8 +85,8 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     checked = {}
     for name, value in options.items():
-        if name not in _legal():
-            raise ValueError(f"unknown option `{name}`; {legal_keys(name, sorted(_legal()))}")
+        if name not in OPTIONS:
+            raise ValueError(f"unknown option `{name}`; {legal_keys(name, sorted(OPTIONS))}")
         if value is not None:
             checked[name] = _checked(name, value)
     for name in ONE:
@@ -98,7 +96,7 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checked(name: str, value: Any) -> Any:
-    kind = _legal()[name]
+    kind = OPTIONS[name]
     if kind == list[str] and isinstance(value, str):
         value = [value]
     try:
@@ -108,12 +106,3 @@ def _checked(name: str, value: Any) -> Any:
         message = error.errors(include_url=False)[0]["msg"]
         message = message[0].lower() + message[1:]
         raise ValueError(f"{name} = {value!r}: {message}") from None
-
-
-@cache
-def _legal() -> dict[str, Any]:
-    """Names and types, from submitit itself: a newer one may know more."""
-    from submitit.slurm.slurm import _make_sbatch_string
-
-    hints = {**get_type_hints(_make_sbatch_string), **TYPES}
-    return {name: kind for name, kind in hints.items() if name not in NOT_OURS}

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -109,9 +109,13 @@ class RecipeSpec(Recipe):
     """A recipe, its changes for single datasets, and the runs that use it."""
 
     #: A dataset of this sweep: the runs start from the weights that were trained on it, with a new
-    #: head. All layers are trained further, or only the head with `trained: head`. None: runs start
-    #: from scratch.
+    #: head. All layers are trained further, or only the head with `trained: head`. By
+    #: default, runs start from scratch.
     pretrained: str | None = None
+    #: With `pretrained`: the recipe by which that dataset's runs were trained, from scratch; by
+    #: default the first one. A list makes a recipe of this one for each of them, called
+    #: NAME-RECIPE: pretraining x fine-tuning.
+    pretrained_by: str | Annotated[tuple[str, ...], Field(min_length=1)] | None = None
 
     #: Another recipe of this sweep: each run starts from the final weights, head included, of the
     #: other recipe's run on the same dataset (for example, a linear probe that is then fine-tuned).
@@ -127,7 +131,7 @@ class RecipeSpec(Recipe):
     #: The stem of the networks, if it is another than the population's. Errors are still recorded
     #: for the architecture of the population.
     stem: str | None = None
-    #: The architectures that are trained with this recipe; None: all.
+    #: The architectures that are trained with this recipe; by default, all.
     architectures: Some | None = None
     #: By dataset: the keys of the recipe that have other values there.
     overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
@@ -136,6 +140,12 @@ class RecipeSpec(Recipe):
     #: Try several settings of the recipe for each architecture on each dataset. The errors of the
     #: recipe are those of the setting with the lowest error on validation images.
     tuning: Tuning | None = None
+
+    @model_validator(mode="after")
+    def _pretrained_by_something(self) -> Self:
+        if self.pretrained_by is not None and self.pretrained is None:
+            raise ValueError("pretrained_by: only with pretrained, the dataset")
+        return self
 
     @field_validator("stem")
     @classmethod
@@ -279,7 +289,19 @@ class Replicates(Strict):
     recipes: list[str] | None = Field(None, min_length=1)
 
 
-class Sweep(Strict):
+class _InOneLine(type(BaseModel)):  # type: ignore[misc]
+    """Of a sweep made in Python, mistakes are told as those of a file: one line, a UserError."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, **content: Any) -> "Sweep":
+            try:
+                return super().__call__(**content)
+            except ValidationError as error:
+                raise UserError(f"Sweep: {describe(error, cls, content)}") from None
+
+
+class Sweep(Strict, metaclass=_InOneLine):
     """A study: population x datasets x recipes x replicates.
 
     >>> sweep = Sweep(
@@ -309,6 +331,22 @@ class Sweep(Strict):
     evaluations: dict[Label, EvaluationSpec] = Field(default_factory=dict)
     launch: Launch = Launch()
 
+    if TYPE_CHECKING:  # keys are mappings as in a file, too
+
+        def __init__(
+            self,
+            *,
+            name: str,
+            population: PopulationSpec | Mapping[str, Any],
+            datasets: Mapping[str, DatasetSpec | Mapping[str, Any]],
+            source: str,
+            recipes: Mapping[str, RecipeSpec | Mapping[str, Any]],
+            question: str = ...,
+            replicates: Replicates | Mapping[str, Any] = ...,
+            evaluations: Mapping[str, EvaluationSpec | Mapping[str, Any]] = ...,
+            launch: Launch | Mapping[str, Any] = ...,
+        ) -> None: ...
+
     @model_validator(mode="before")
     @classmethod
     def _test_sets_are_evaluations(cls, content: Any) -> Any:
@@ -331,6 +369,30 @@ class Sweep(Strict):
             of = {"datasets": [entry["test_set_of"]]}
             evaluations[label] = {"test_set": entry.get("base", label), **of}
         return {**content, "datasets": trained, "evaluations": evaluations}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_start_each(cls, content: Any) -> Any:
+        """Turn recipes with several `pretrained_by` into one for each, called NAME-RECIPE."""
+        recipes = content.get("recipes") if isinstance(content, Mapping) else None
+        if not isinstance(recipes, Mapping):
+            return content
+        found: dict[str, Any] = {}
+        for name, keys in recipes.items():
+            starts = keys.get("pretrained_by") if isinstance(keys, Mapping) else None
+            made = {name: keys}
+            if isinstance(starts, list | tuple) and starts:
+                alone = len(starts) == 1
+                made = {
+                    name if alone else f"{name}-{one}": {**keys, "pretrained_by": one}
+                    for one in starts
+                }
+            if both := set(made) & (set(found) | (set(recipes) - {name})):
+                raise ValueError(
+                    f"recipes.{name}.pretrained_by: there is a recipe {min(both)} already"
+                )
+            found |= made
+        return {**content, "recipes": found}
 
     @model_validator(mode="before")
     @classmethod
@@ -371,7 +433,7 @@ class Sweep(Strict):
                 self._require(label, f"recipes.{name}")
             if recipe.pretrained is not None:
                 self._require(recipe.pretrained, f"recipes.{name}.pretrained")
-                self.pretraining(recipe.pretrained)
+                self.pretraining(recipe)
             self._check_start(name, recipe)
             self._check_tuned(name, recipe)
         for label in self.replicates.datasets or ():
@@ -503,7 +565,7 @@ class Sweep(Strict):
         """Dataset and recipe of the run from which that of `name` on `label` starts, or None."""
         recipe = self.recipes[stated(name)]
         if recipe.pretrained is not None:
-            return recipe.pretrained, self.pretraining(recipe.pretrained)
+            return recipe.pretrained, self.pretraining(recipe)
         other = recipe.after or recipe.continues
         return None if other is None else (label, other)
 
@@ -515,13 +577,24 @@ class Sweep(Strict):
             return self.trained_datasets(self.recipes[other])
         return [label for label in self.datasets if label != recipe.pretrained]
 
-    def pretraining(self, label: str) -> str:
-        """The first recipe on `label`: it trains the weights that other runs start from."""
-        for name, recipe in self.recipes.items():
-            from_others = any(getattr(recipe, key) for key in START_KEYS)
-            if not (from_others or recipe.tuning) and label in self.trained_datasets(recipe):
-                return name
-        raise ValueError(f"pretrained: no recipe trains {label} from scratch in this sweep")
+    def pretraining(self, recipe: RecipeSpec) -> str:
+        """The recipe whose runs on the dataset in `pretrained` have the weights to start from."""
+        label = recipe.pretrained or ""
+        fitting = [
+            name
+            for name, one in self.recipes.items()
+            if not (any(getattr(one, key) for key in START_KEYS) or one.tuning)
+            and label in self.trained_datasets(one)
+        ]
+        if not fitting:
+            raise ValueError(f"pretrained: no recipe trains {label} from scratch in this sweep")
+        wanted = recipe.pretrained_by or fitting[0]
+        if wanted not in fitting:
+            raise ValueError(
+                f"pretrained_by: {wanted} does not train {label} from scratch; legal: "
+                f"{', '.join(fitting)}"
+            )
+        return str(wanted)
 
     @classmethod
     def load(cls, path: Path, overrides: Sequence[str] = ()) -> "Sweep":
@@ -551,8 +624,12 @@ class Sweep(Strict):
 
         See `text.differences`. Keys on which no run depends are left out: name, question, launch.
         """
-        changed = differences(before._content(), self._content())
+        changed = self.differences_from(before)
         return {key: both for key, both in changed.items() if key.split(".")[0] not in NOT_OF_RUNS}
+
+    def differences_from(self, before: "Sweep") -> dict[str, tuple[str, str]]:
+        """Compare with another sweep, all keys: what it had and what this one has."""
+        return differences(before._content(), self._content())
 
     def role_of(self, label: str) -> Role:
         """Return the role of a dataset in the analysis, stated or inferred (`DatasetSpec.role`)."""

@@ -56,24 +56,24 @@ class EvaluationSpec(BaseModel):
     #: What is done to each test image (paper 4, appendix B.2).
     transform: TransformName | None = None
     #: How many of the trained classes, drawn with `class_seed`, or which; the network chooses
-    #: among these alone (paper 5: label sets of other sizes). None: all.
+    #: among these alone (paper 5: label sets of other sizes). By default, all.
     classes: ClassChoice | None = None
     #: Of two draws with one seed, the smaller is part of the larger.
     class_seed: int = Field(0, ge=0)
     #: Few-shot: a class is the mean of the features of so many training images of it, those that
     #: the network's head is given, and an image is of the class that it is nearest to, by cosine.
     #: The images are the run's, of a `test_set` its own. Of two numbers, the fewer are part of the
-    #: more. None: classes are those of the head.
+    #: more. By default, classes are those of the head.
     shots: int | None = Field(None, ge=1)
     #: Networks between the weights that a run started from (0) and its final ones (1), at each of
     #: these shares: for runs that start from other weights.
     interpolate: tuple[Annotated[float, Field(ge=0, le=1)], ...] | None = Field(None, min_length=1)
-    #: Also after every so many epochs, of recipes that state epochs. None: the final weights only.
+    #: Also after every so many epochs, of recipes that state epochs. By default, only at the end.
     every: int | None = Field(None, ge=1)
-    #: Labels of the datasets whose networks are evaluated; None: all for which it makes sense.
+    #: Labels of the datasets whose networks are evaluated; by default, of all where it is possible.
     datasets: tuple[str, ...] | None = Field(None, min_length=1)
     #: What the evaluation is, no part of its identity: averages of robustness are over those of the
-    #: kind `shift`. None: what is asked says it (`counts_as`).
+    #: kind `shift`. By default, it follows from what is asked (`counts_as`).
     kind: EvaluationKind | None = None
 
     @model_validator(mode="after")
@@ -119,7 +119,7 @@ class Moment:
 
     #: Where between the weights that the run started from (0) and the final ones (1) they are.
     share: float | None = None
-    #: After so many epochs.
+    #: The number of epochs after which they are taken.
     epoch: int | None = None
 
     @property
@@ -135,7 +135,11 @@ class Moment:
         return {key: value for key, value in content.items() if value is not None}
 
     def is_had(self, epochs: int, done_before: int, starts_elsewhere: bool) -> bool:
-        """Whether a run has it that ends after `epochs`, of which another did some before."""
+        """Return whether a run is evaluated at this moment.
+
+        The run ends after `epochs` epochs, of which an earlier run trained the first `done_before`;
+        `starts_elsewhere`: whether it starts from the weights of another run, or of a file.
+        """
         if self.epoch is not None:
             return done_before < self.epoch < epochs
         return self.share is None or starts_elsewhere
@@ -145,7 +149,7 @@ FINAL = Moment()
 
 
 def moments(spec: EvaluationSpec, epochs: int) -> list[Moment]:
-    """Those at which `spec` asks for an evaluation of runs of at most so many `epochs`."""
+    """Return the moments at which `spec` evaluates runs of at most `epochs` epochs."""
     if spec.interpolate is not None:
         return [Moment(share=share) for share in spec.interpolate]
     if spec.every is None:
@@ -200,7 +204,7 @@ class EvaluationSet:
 
 
 def at_moment(evaluation_set: EvaluationSet, moment: Moment) -> EvaluationSet:
-    """The same test of another network of the run."""
+    """Return the same evaluation at another moment of the run."""
     identity = evaluation_set.identity | moment.identity
     return replace(evaluation_set, identity=identity, moment=moment)
 
@@ -256,7 +260,7 @@ def make_evaluation_set(
 def _shots(
     spec: EvaluationSpec, count: int, view: DatasetView, dataset: PackedDataset, allowed: Mask
 ) -> tuple[Indices, Indices]:
-    """Rows and classes of the training images that say what the allowed classes are."""
+    """Return rows and classes of the training images from which classes are learned (`shots`)."""
     if view.multi_label:
         raise NotApplicableError("shots: they need one class an image, here are several")
     rows, labels = view.train_index, view.train_labels

@@ -27,6 +27,17 @@ def training_loss(
     return F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
 
 
+def grade_loss(logits: Tensor, labels: Tensor, share: Tensor | None = None) -> Tensor:
+    """Mean absolute difference of the number that a network puts out from the grades (N,).
+
+    `logits` (N, C) are those of `Grades`; `share` as in `training_loss`.
+    """
+    own = -logits.gather(1, labels.long()[:, None]).mean()
+    if share is None:
+        return own
+    return share * own + (1.0 - share) * grade_loss(logits, labels.roll(1, 0))
+
+
 class Tally:
     """Running sums of loss, top-1 and top-5 errors over images; never waits for the device.
 

@@ -10,7 +10,14 @@ from torch.utils.checkpoint import checkpoint
 
 from anynet_study.data import DatasetView
 from anynet_study.errors import UserError
-from anynet_study.models import AnyNet, accelerate, construct, head_name, use_bfloat16
+from anynet_study.models import (
+    AnyNet,
+    GeneralisedMean,
+    accelerate,
+    construct,
+    head_name,
+    use_bfloat16,
+)
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.options import Options
 from anynet_study.training.recipe import ResolvedRecipe
@@ -27,7 +34,36 @@ def new_network(spec: RunSpec, view: DatasetView) -> nn.Module:
         name = head_name(network)
         features = cast(nn.Linear, network.get_submodule(name)).in_features
         network.set_submodule(name, zero_shot_head(spec, view, features))
+    if spec.recipe.loss == "l1":
+        name = head_name(network)
+        features = cast(nn.Linear, network.get_submodule(name)).in_features
+        network.set_submodule(name, Grades(features, len(view.classes), spec.seed_for("grades")))
+    if spec.recipe.pooling == "gem":
+        assert isinstance(network, AnyNet), "others are refused"
+        network.pool = GeneralisedMean()
     return network
+
+
+class Grades(nn.Linear):
+    """A head of one number for classes that are grades 0, 1, ...; its logits are minus distances.
+
+    The likeliest class is the grade that is nearest to the number.
+    """
+
+    grades: Tensor
+
+    def __init__(self, features: int, classes: int, seed: int) -> None:
+        """The number begins near the middle of the grades."""
+        super().__init__(features, 1)
+        self.register_buffer("grades", torch.arange(float(classes)), persistent=False)
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            self.weight.normal_(0.0, 0.01, generator=generator)
+            self.bias.fill_((classes - 1) / 2)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, features) to logits (N, classes)."""
+        return -(super().forward(input) - self.grades).abs()
 
 
 def initial_network(spec: RunSpec, view: DatasetView, weights: Weights | None = None) -> nn.Module:
@@ -43,8 +79,8 @@ def initial_network(spec: RunSpec, view: DatasetView, weights: Weights | None = 
     assert (weights is not None) == wanted, "weights exactly where they are asked for"
     if weights is not None:
         own, whole = network.state_dict(), spec.inherits == "weights"
-        head = f"{name_of_head(network)}."
-        taken = {name for name in own if whole or not name.startswith(head)}
+        fresh = f"{name_of_head(network)}.", *(["pool."] if spec.recipe.pooling == "gem" else [])
+        taken = {name for name in own if whole or not name.startswith(fresh)}
         _check_fits(own, weights, taken)
         network.load_state_dict(own | {name: weights[name] for name in taken})
     if spec.recipe.trained == "head":
@@ -69,7 +105,7 @@ def _check_fits(own: Weights, weights: Weights, taken: set[str]) -> None:
 
 
 def training_mode(network: nn.Module, spec: RunSpec) -> None:
-    """Batch statistics are of the batch where they are trained, else as they were pretrained."""
+    """Set training mode, unless only the head is trained: then statistics stay as pretrained."""
     network.train(spec.recipe.trained == "all")
 
 
@@ -80,7 +116,7 @@ def arrange(
 
     `options` are those of the run, as `fitting` gives them.
 
-    What is no AnyNet stays as it is: nobody knows which changes would be safe.
+    A network that is not an AnyNet is not changed: nobody knows which changes would be safe.
     """
     network.to(device)
     if not isinstance(network, AnyNet):
@@ -88,7 +124,7 @@ def arrange(
     if device.type == "cpu" and options.channels_last:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     if options.bfloat16:
-        use_bfloat16(network, recipe.resolution)
+        use_bfloat16(network, recipe.resolution, options.backend)
     else:
         accelerate(network, recipe.resolution, options.backend)
     if options.recompute:
@@ -97,7 +133,7 @@ def arrange(
 
 
 def arrange_as_defined(network: nn.Module, recipe: ResolvedRecipe) -> None:
-    """Prepare `network`, in place, for the reference engine: torch's own layers.
+    """Prepare `network`, in place, for the reference engine, with torch's own layers.
 
     What is no AnyNet is trained in float32 alone.
     """

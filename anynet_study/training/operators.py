@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, model_serializer, model_validator
 Indices = NDArray[np.int64]
 Draws = NDArray[np.float64]
 
-# The 17 test-time transforms of paper 4 (appendix B.2) and their parameters.
+# The 17 test-time transforms of paper 4 (appendix B.2) and their parameters, and jpeg.
 #
 # The paper names the transforms, not their parameters. These are the defaults of the usual library
 # (torchvision) or, where it has none, moderate values of common use. Unlike there, each image is
@@ -39,6 +39,7 @@ TransformName = Literal[
     "sharpness_change",
     "solarise",
     "vertical_flip",
+    "jpeg",
 ]
 Parameters = Mapping[str, Any]
 
@@ -68,10 +69,14 @@ TRANSFORMS: Mapping[TransformName, Parameters] = MappingProxyType(
         "sharpness_change": {"factor": [0.1, 1.9]},
         "solarise": {"threshold": 128},
         "vertical_flip": {},
+        "jpeg": {"quality": 10},
     }
 )
 
 # In training the same operators are applied by chance, and there are some more.
+
+#: A transform, its parameters, the images (n,), and their draws (n, DRAWS_PER_IMAGE).
+Done = tuple[TransformName, Parameters, Indices, Draws]
 
 #: What mixes two images of a batch, and their targets.
 MIXING = ("mixup", "cutmix")
@@ -80,6 +85,9 @@ OPERATORS: Mapping[str, Parameters] = MappingProxyType(
         **{name: TRANSFORMS[name] for name in get_args(TransformName) if name != "identity"},
         # `number` operators drawn for each image, at a `magnitude` of 30.
         "randaugment": {"number": 2, "magnitude": 9},
+        # The image mixed with as many `chains` of 1 to `depth` operators, at a `magnitude` of 30;
+        # `alpha` is that of the Dirichlet and beta distributions of their shares.
+        "augmix": {"chains": 3, "depth": 3, "magnitude": 9, "alpha": 1.0},
         # The share of the image itself is drawn from a beta distribution with alpha twice.
         "mixup": {"alpha": 0.2},
         "cutmix": {"alpha": 1.0},
@@ -89,6 +97,16 @@ OPERATORS: Mapping[str, Parameters] = MappingProxyType(
 TO_HALF = (
     *("sharpness", "equalise", "grayscale", "horizontal_flip", "invert", "posterise", "solarise"),
     "vertical_flip",
+    "jpeg",
+)
+#: What AugMix draws from: of its paper's, those that `drawn_among` has.
+AUGMIX_AMONG: tuple[TransformName, ...] = (
+    "equalise",
+    "rotation",
+    "affine",
+    "perspective",
+    "posterise",
+    "solarise",
 )
 #: Least and largest legal value of each parameter, and those that are whole numbers.
 LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType(
@@ -109,9 +127,12 @@ LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType(
         "number": (1, 16),
         "magnitude": (0, 30),
         "alpha": (0.01, 100),
+        "quality": (1, 100),
+        "chains": (1, 8),
+        "depth": (1, 8),
     }
 )
-WHOLE = ("bits", "threshold", "number", "magnitude")
+WHOLE = ("bits", "threshold", "number", "magnitude", "quality", "chains", "depth")
 
 
 class Operator(BaseModel):
@@ -168,12 +189,16 @@ class Operator(BaseModel):
         applied, each = 1, DRAWS_PER_IMAGE
         if self.name == "randaugment":
             return applied + int(self.values["number"]) * (1 + each)
+        if self.name == "augmix":
+            chain = 2 + int(self.values["depth"]) * (1 + each)
+            return applied + 1 + int(self.values["chains"]) * chain
         return applied + each
 
-    def chosen(self, draws: Draws) -> Iterator[tuple[TransformName, Parameters, Indices, Draws]]:
+    def chosen(self, draws: Draws) -> Iterator[Done]:
         """What is done, one after the other, from `draws` (images, width) in [0, 1).
 
-        A transform with its parameters, the images (n,), and their draws (n, DRAWS_PER_IMAGE).
+        A transform with its parameters, the images (n,), and their draws (n, DRAWS_PER_IMAGE). Not
+        of augmix: see `chains`.
         """
         touched, rest = draws[:, 0] < self.probability, draws[:, 1:]
         if self.name != "randaugment":
@@ -181,14 +206,40 @@ class Operator(BaseModel):
             return
         among = drawn_among(self.values["magnitude"])
         for part in np.split(rest, self.values["number"], axis=1):
-            pick = (part[:, 0] * len(among)).astype(int)
-            for number, (name, parameters) in enumerate(among.items()):
-                mine = touched & (pick == number)
-                yield name, parameters, np.flatnonzero(mine), part[mine, 1:]
+            yield from _picked(among, part, touched)
+
+    def chains(self, draws: Draws) -> tuple[Indices, Draws, list[list[Done]]]:
+        """Of augmix: the images (n,) that are touched, shares, and what each chain does to them.
+
+        From `draws` (images, width) in [0, 1). The shares (n, 1 + chains) are of the image as it is
+        and of the results of the chains; what chains do is as of `chosen`, of the n images.
+        """
+        from scipy.special import betaincinv, gammaincinv
+
+        values, rows = self.values, np.flatnonzero(draws[:, 0] < self.probability)
+        alpha, parts = values["alpha"], np.split(draws[rows, 2:], values["chains"], axis=1)
+        own = betaincinv(alpha, alpha, draws[rows, 1])
+        heights = np.stack([gammaincinv(alpha, part[:, 0]) for part in parts], axis=1)
+        heights = np.maximum(heights, 1e-12)
+        of_chains = (1 - own[:, None]) * heights / heights.sum(axis=1, keepdims=True)
+        among = drawn_among(values["magnitude"])
+        among = {name: among[name] for name in AUGMIX_AMONG}
+        done: list[list[Done]] = []
+        for part in parts:
+            length = 1 + np.floor(part[:, 1] * values["depth"])
+            links = np.split(part[:, 2:], values["depth"], axis=1)
+            done.append(
+                [one for at, link in enumerate(links) for one in _picked(among, link, at < length)]
+            )
+        return rows, np.column_stack([own, of_chains]), done
 
     @property
     def uses(self) -> Mapping[TransformName, float]:
         """How often it applies each transform to an image, on average; not of what mixes."""
+        if self.name == "augmix":
+            links = self.values["chains"] * (1 + self.values["depth"]) / 2
+            often = self.probability * links / len(AUGMIX_AMONG)
+            return dict.fromkeys(AUGMIX_AMONG, often)
         if self.name != "randaugment":
             return {self._transform: self.probability}
         among = drawn_among(self.values["magnitude"])
@@ -197,6 +248,16 @@ class Operator(BaseModel):
     @property
     def _transform(self) -> TransformName:
         return cast(TransformName, self.name)
+
+
+def _picked(
+    among: Mapping[TransformName, Parameters], draws: Draws, touched: NDArray[np.bool_]
+) -> Iterator[Done]:
+    """For each image that is `touched` one transform, by its first draw, with the others."""
+    pick = (draws[:, 0] * len(among)).astype(int)
+    for number, (name, parameters) in enumerate(among.items()):
+        mine = touched & (pick == number)
+        yield name, parameters, np.flatnonzero(mine), draws[mine, 1:]
 
 
 def _checked(name: str, key: str, value: Any) -> float | tuple[float, float]:

@@ -45,7 +45,7 @@ OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
 LATER = (
     *("test_crop", "precise_bn", "select", "patience", "restart_epochs", "restart_factor"),
     *("augment", "loss", "templates", "embedding", "texts", "thresholds", "precision"),
-    "test_every",
+    *("test_every", "pooling"),
 )
 #: What the head of a network is trained with: those of two recipes fit where these are alike.
 OF_HEADS = ("loss", "templates", "texts", "embedding")
@@ -90,8 +90,8 @@ class Recipe(BaseModel):
     weight_decay: float = Field(5e-5, ge=0)
     #: Shape of the learning rate after the warm-up, step by step; cosine ends at zero.
     schedule: Literal["cosine", "multistep", "constant"] = "cosine"
-    #: For cosine: after so many epochs it starts again from `lr` (warm restarts). None: one decay
-    #: over the whole run.
+    #: For cosine: after so many epochs it starts again from `lr` (warm restarts). By
+    #: default, it decays once over the whole run.
     restart_epochs: float | None = Field(None, gt=0)
     #: How many times as long as the one before it each decay takes after a warm restart.
     restart_factor: float = Field(1.0, ge=1)
@@ -108,8 +108,10 @@ class Recipe(BaseModel):
     test_every: int = Field(1, ge=1)
     #: cross_entropy: of the classes, each on its own where images have several. clip: which image
     #: of a batch goes with which text (contrastive, in both directions); texts are of the classes,
-    #: by `templates`. Tests are zero-shot: the class whose texts are most like the image.
-    loss: Literal["cross_entropy", "clip"] = "cross_entropy"
+    #: by `templates`. Tests are zero-shot: the class whose texts are most like the image. l1: of
+    #: classes that are grades, in their order: the network puts out one number, the loss is its
+    #: mean absolute difference from the grade, 0, 1, ..., and tests take the nearest grade.
+    loss: Literal["cross_entropy", "clip", "l1"] = "cross_entropy"
     #: Of loss clip: texts with {} in the place of the class. Each image is trained with one, drawn
     #: for each epoch; tests take the mean of all. See `texts`.
     templates: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_templates)] = (
@@ -120,9 +122,13 @@ class Recipe(BaseModel):
     texts: Literal["templates", "captions"] = "templates"
     #: Of loss clip: length of the vectors by which images and texts are compared.
     embedding: int = Field(256, ge=2, le=65_536)
-    #: In which numbers convolutions compute: float32, or bfloat16, where only they do. None: as is
-    #: quick on the device: float32 on a CPU, bfloat16 on a GPU that has it. On a CPU with AVX-512
-    #: and bfloat16, bfloat16 is faster from about 96 pixels on.
+    #: How the network makes one number of each of its last maps: average, or gem, the generalised
+    #: mean, whose power is learned, from 3. Where weights are taken over, but not the head, the
+    #: power is not, either. Of networks that are no AnyNet: average, which means their own.
+    pooling: Literal["average", "gem"] = "average"
+    #: In which numbers convolutions compute: float32, or bfloat16, where only they do. By
+    #: default, what is quick on the device: float32 on a CPU, bfloat16 on a GPU that has it. On a
+    #: CPU with AVX-512 and bfloat16, bfloat16 is faster from about 96 pixels on.
     precision: Literal["float32", "bfloat16"] | None = None
     #: Share of the target spread evenly over all classes, in training only.
     label_smoothing: float = Field(0.0, ge=0, lt=1)
@@ -140,18 +146,19 @@ class Recipe(BaseModel):
     #: What is done to training images before the crop, one after the other, by name or with
     #: parameters, as `{rotation: {degrees: 15, probability: 0.5}}`: blur, sharpness, affine,
     #: colour_jitter, contrast, equalise, grayscale, horizontal_flip, invert, perspective,
-    #: posterise, resized_crop, rotation, sharpness_change, solarise, vertical_flip, and
-    #: randaugment, some of them drawn. After the crop mixup and cutmix mix pairs of a batch and
+    #: posterise, resized_crop, rotation, sharpness_change, solarise, vertical_flip, jpeg (of a
+    #: quality), randaugment (some of them drawn), and augmix (the image mixed with chains of
+    #: them). After the crop mixup and cutmix mix pairs of a batch and
     #: their targets.
     augment: tuple[Operator, ...] = ()
     #: Tests see the central square of this share of the image's side, resized to the network's
-    #: input; None: as many pixels as the input has, not resized.
+    #: input. By default, as many pixels as the input has, not resized.
     test_crop: Share | None = None
-    #: Side of the network's input in pixels; None: the size at which the dataset is packed.
+    #: Side of the network's input in pixels; by default, that of the packed images.
     resolution: int | None = Field(None, ge=4)
-    #: The metric of *the* error of a run, such as top1 or auroc. None: the dataset's usual one, if
-    #: it has one; else macro_f1 where images have several classes, top5 with 100 classes or more,
-    #: and top1 otherwise.
+    #: The metric of *the* error of a run, such as top1 or auroc. By default, the dataset's usual
+    #: one, if it has one; else macro_f1 where images have several classes, top5 with 100 classes
+    #: or more, and top1 otherwise.
     metric: Metric | None = None
     #: Whose weights are the final ones: those of the last epoch, or of the first with the lowest
     #: error on the validation images, on the run's metric. Test images have no part in it.
@@ -219,6 +226,8 @@ class Recipe(BaseModel):
         if self.loss == "clip" and (self.label_smoothing or self.mixing):
             what = "label_smoothing" if self.label_smoothing else "augment: mixup and cutmix"
             raise ValueError(f"{what}: with loss clip there is a text for each image, and no label")
+        if self.loss == "l1" and self.label_smoothing:
+            raise ValueError("label_smoothing: not with loss l1, whose target is one number")
         return self
 
     @property
@@ -252,8 +261,8 @@ class Recipe(BaseModel):
             )
         if not multi_label and self.thresholds == "validation":
             raise UserError("thresholds: validation needs several classes an image, here is one")
-        if multi_label and self.loss == "clip":
-            raise UserError("loss clip needs one class an image, here are several")
+        if multi_label and self.loss != "cross_entropy":
+            raise UserError(f"loss {self.loss} needs one class an image, here are several")
         if multi_label and self.label_smoothing:
             raise UserError("label_smoothing needs one class an image, here are several")
         if multi_label and any(operator.name == "cutmix" for operator in self.mixing):

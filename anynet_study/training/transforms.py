@@ -1,11 +1,11 @@
-"""The 17 test-time transforms of paper 4 (appendix B.2), on batches of uint8 images (N, S, S, 3).
+"""The 17 test-time transforms of paper 4 (appendix B.2), and JPEG, on uint8 images (N, S, S, 3).
 
 Their parameters are in `operators`; training augments by them, too. What is random comes from
 numbers in [0, 1) that are given for each image, and pixels are computed so that they are the same
 on every machine and device.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +17,7 @@ from torch import Tensor
 from anynet_study.training.augment import same_everywhere
 from anynet_study.training.operators import (
     TRANSFORMS,
+    Done,
     Draws,
     Operator,
     Parameters,
@@ -54,12 +55,41 @@ def augmented(images: Tensor, operators: Sequence[Operator], draws: Sequence[Dra
     `draws`: for each operator (N, width) in [0, 1), each image's own. `images` may be changed.
     """
     for operator, its_draws in zip(operators, draws, strict=True):
-        for name, parameters, rows, own in operator.chosen(its_draws):
-            if len(rows):
-                places = on_device(rows, images.device)
-                changed = transformed(images.index_select(0, places), own, name, parameters)
-                images.index_copy_(0, places, changed)
+        if operator.name == "augmix":
+            images = augmix(images, operator, its_draws)
+        else:
+            _change(images, operator.chosen(its_draws))
     return images
+
+
+def _change(images: Tensor, done: Iterable[Done]) -> None:
+    """Apply transforms to some of `images`, in place."""
+    for name, parameters, rows, own in done:
+        if len(rows):
+            places = on_device(rows, images.device)
+            changed = transformed(images.index_select(0, places), own, name, parameters)
+            images.index_copy_(0, places, changed)
+
+
+def augmix(images: Tensor, operator: Operator, draws: Draws) -> Tensor:
+    """Mix images with chains of transforms of them (Hendrycks et al. 2020, "AugMix", section 3).
+
+    Without the consistency loss of that paper. A product and a sum at a time, which every device
+    rounds alike; the result is rounded to nearest.
+    """
+    rows, shares, chains = operator.chains(draws)
+    if not len(rows):
+        return images
+    places = on_device(rows, images.device)
+    own = images.index_select(0, places)
+    by_image = on_device(same_everywhere(shares), images.device).float()[..., None, None, None]
+    total = by_image[:, 0] * own.float()
+    for number, done in enumerate(chains):
+        changed = own.clone()
+        _change(changed, done)
+        total = total + by_image[:, 1 + number] * changed.float()
+    rounded = (total + 0.5).floor().clamp(0, 255).to(torch.uint8)
+    return images.index_copy(0, places, rounded)
 
 
 def on_device(numbers: NDArray[Any], device: torch.device) -> Tensor:
@@ -362,6 +392,65 @@ def _interpolated(images: Tensor, row: Tensor, left: Tensor, share: Tensor) -> T
     return ends[0] + share * (ends[1] - ends[0])
 
 
+# Compression.
+
+#: Quantisation of brightness and of colour: ITU-T T.81, Annex K.
+QUANTISATION = np.array(
+    [
+        *([16, 11, 10, 16, 24, 40, 51, 61], [12, 12, 14, 19, 26, 58, 60, 55]),
+        *([14, 13, 16, 24, 40, 57, 69, 56], [14, 17, 22, 29, 51, 87, 80, 62]),
+        *([18, 22, 37, 56, 68, 109, 103, 77], [24, 35, 55, 64, 81, 104, 113, 92]),
+        *([49, 64, 78, 87, 103, 121, 120, 101], [72, 92, 95, 98, 112, 100, 103, 99]),
+        *([17, 18, 24, 47, 99, 99, 99, 99], [18, 21, 26, 66, 99, 99, 99, 99]),
+        *([24, 26, 56, 99, 99, 99, 99, 99], [47, 66, 99, 99, 99, 99, 99, 99]),
+        *([99] * 8, [99] * 8, [99] * 8, [99] * 8),
+    ]
+).reshape(2, 8, 8)[[0, 1, 1]]
+#: Of the cosines, as whole numbers: products and sums of them are exact in float64.
+COSINE_BITS = 18
+#: A half is rounded up, and so is what is less than a half by this power of two: halves are common,
+#: and the cosines are not exact.
+NEARLY_BITS = 6
+#: Brightness and colours of red, green and blue, in units of 2**-16 (JFIF); and back.
+TO_YCC = np.array([[19595, 38470, 7471], [-11059, -21709, 32768], [32768, -27439, -5329]])
+TO_RGB = np.array([[65536, 0, 91881], [65536, -22554, -46802], [65536, 116130, 0]])
+
+
+def jpeg(images: Tensor, draws: Draws, quality: int) -> Tensor:
+    """Compress as JPEG of this quality, 1 to 100, and read it again; colours are as fine as light.
+
+    Tables are scaled by the quality as libjpeg does. All is in whole numbers, so that it is the
+    same on every device.
+    """
+    device, side = images.device, images.shape[1]
+    scale = 5000 // quality if quality < 50 else 200 - 2 * quality
+    steps = on_device(((QUANTISATION * scale + 50) // 100).clip(1, 255), device)[:, None, None]
+    angle = np.outer(np.arange(8), 2 * np.arange(8) + 1) * (np.pi / 16)
+    rows = np.cos(angle) * np.where(np.arange(8) > 0, 0.5, np.sqrt(0.125))[:, None]
+    cosines = on_device(np.rint(rows * (1 << COSINE_BITS)), device)
+    whole = torch.arange(-(-side // 8) * 8, device=device).clamp(max=side - 1)
+    pixels = images.index_select(1, whole).index_select(2, whole)
+    planes = _colours(pixels.long(), TO_YCC)
+    planes[:, 0] -= 128
+    blocks = planes.unflatten(3, (-1, 8)).unflatten(2, (-1, 8)).transpose(3, 4).double()
+    waves = (cosines @ blocks @ cosines.T).long()
+    unit = steps << (2 * COSINE_BITS)
+    nearly = 1 << (2 * COSINE_BITS - NEARLY_BITS)
+    kept = (waves + unit // 2 + nearly).div(unit, rounding_mode="floor") * steps
+    found = (cosines.T @ kept.double() @ cosines).long() + (1 << (2 * COSINE_BITS - 1))
+    planes = (found >> (2 * COSINE_BITS)).transpose(3, 4).flatten(4, 5).flatten(2, 3)
+    planes[:, 0] += 128
+    colours = _colours(planes.permute(0, 2, 3, 1), TO_RGB).clamp(0, 255).to(torch.uint8)
+    return colours[:, :, :side, :side].permute(0, 2, 3, 1)
+
+
+def _colours(pixels: Tensor, matrix: NDArray[np.int64]) -> Tensor:
+    """(N, S, S, 3) int64 by a matrix in units of 2**-16, rounded: (N, 3, S, S)."""
+    first, second, third = pixels.unbind(3)
+    mixed = [(a * first + b * second + c * third + 32768) >> 16 for a, b, c in matrix.tolist()]
+    return torch.stack(mixed, dim=1)
+
+
 FUNCTIONS: Mapping[TransformName, Callable[..., Tensor]] = MappingProxyType(
     {
         "blur": blur,
@@ -380,5 +469,6 @@ FUNCTIONS: Mapping[TransformName, Callable[..., Tensor]] = MappingProxyType(
         "sharpness_change": sharpness,
         "solarise": solarise,
         "vertical_flip": vertical_flip,
+        "jpeg": jpeg,
     }
 )

@@ -1,7 +1,5 @@
 """The scripts of `analysis/` on a store and on tables, in this process: they are quick."""
 
-import runpy
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import statsmodels.api as sm
-from command import ROOT
+from command import run_script
 from small_study import SmallStudy, run_records, small_study
 
 from anynet_study import load
@@ -62,15 +60,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, study: SmallStudy) -> Path:
     return path
 
 
-def run_script(name: str, *arguments: str) -> int:
-    """Run analysis/NAME.py here; its exit code."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [name, *arguments])
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_path(str(ROOT / "analysis" / f"{name}.py"), run_name="__main__")
-    return int(ended.value.code or 0)
-
-
 #: Script, input, further arguments, and the figures that it writes.
 DRAWING = [
     ("figure1", "errors.csv", "--datasets base,target-0", "figure1"),
@@ -115,7 +104,7 @@ DRAWING = [
     ("transfer", "accuracies.csv", "--above 80 --spline --accuracy", "transfer"),
     ("other_targets", "accuracies.csv", "--accuracy", "other_targets"),
     ("improvement", "accuracies.csv", "FIRST --accuracy", "improvement"),
-    ("transforms", "accuracies.csv", "--accuracy", "transforms"),
+    ("transforms", "accuracies.csv", "--accuracy", "transforms transforms-ranks"),
     ("robustness", "accuracies.csv", "--accuracy", "robustness"),
     ("edf", "errors.csv", "", "edf"),
 ]

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 from command import in_this_process, train
 
 from anynet_study import ResultStore
-from anynet_study.curation import label_captions, quality
+from anynet_study.curation import class_quality, label_captions, quality
 from anynet_study.data import load_dataset
 from anynet_study.errors import UserError
 
@@ -84,6 +85,44 @@ def test_accuracy_and_utilisation_of_planted_double_matches():
     assert found["single"].labelled == count
     assert found["single"].accuracy == found["single"].utilisation == (count - before) / count
     assert found["multi"].accuracy == 1
+
+
+def test_quality_of_each_class_is_that_of_its_captions_alone():
+    """As the figures over all, of one class at a time; the worst class first."""
+    captions, truth, *_ = planted(600)
+    labels = label_captions(captions, TERMS, "single")
+    labels[:3] = [(), (), ()]
+    table = class_quality(labels, truth).set_index("class")
+    assert list(table["accuracy"]) == sorted(table["accuracy"])
+    for name, row in table.iterrows():
+        own = [place for place, true in enumerate(truth) if true == name]
+        found = quality([labels[place] for place in own], [truth[place] for place in own])
+        assert (row["captions"], row["labelled"]) == (found.captions, found.labelled)
+        assert row["accuracy"] == pytest.approx(100 * found.accuracy)
+        assert row["utilisation"] == pytest.approx(100 * found.utilisation)
+        right = round(found.accuracy * found.labelled)
+        exact = scipy.stats.binomtest(right, found.labelled).proportion_ci(method="exact")
+        assert (row["low"], row["high"]) == pytest.approx((100 * exact.low, 100 * exact.high))
+    nothing = class_quality([(), ("b",)], ["a", "b"]).set_index("class")
+    assert np.isnan(nothing.loc["a", ["accuracy", "low", "high"]].to_numpy(float)).all()
+
+
+def test_the_command_tells_label_accuracy_class_by_class(tmp_path):
+    captions, truth, *_ = planted(300)
+    table = pd.DataFrame({"image": range(300), "caption": captions, "class": truth})
+    table.to_csv(tmp_path / "captions.csv", index=False)
+    pd.DataFrame([(c, t) for c, of in TERMS.items() for t in of], columns=["class", "term"]).to_csv(
+        tmp_path / "terms.csv", index=False
+    )
+    typed = (tmp_path, "data", "label", "captions.csv", "--terms", "terms.csv", "--by-class")
+    told = json.loads(in_this_process(*typed, "--picture", "a.png", "--json").stdout)
+    expected = class_quality(label_captions(captions, TERMS, "single"), truth)
+    assert [row["class"] for row in told["classes"]] == list(expected["class"])
+    assert (tmp_path / "a.png").stat().st_size > 5000
+    assert "utilisation" in in_this_process(*typed).stdout
+    table.drop(columns="class").to_csv(tmp_path / "captions.csv", index=False)
+    refused = in_this_process(*typed, expect=2)
+    assert "--by-class and --picture need a column class" in refused.stderr
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Lists of classes: a small WordNet whose figures are known, ImageNet's, and similarity by hand."""
 
+import itertools
 import json
 import os
 import random
@@ -15,9 +16,12 @@ from anynet_study.curation import (
     WordNet,
     class_similarity,
     open_embedder,
+    overlap,
     select_classes,
+    siblings,
     tree_statistics,
 )
+from anynet_study.data import load_dataset
 from anynet_study.errors import UserError
 
 #: entity > animal, artifact; animal > dog, cat; dog and artifact > robot dog, by two paths.
@@ -43,6 +47,45 @@ robot_dog n 1 1 @ 1 0 00000006
 IMAGENET = Path(__file__).with_name("imagenet_classes.txt")
 
 
+def best_modularity(nouns: WordNet, classes: list[str]) -> float:
+    """The highest modularity of all partitions of the tree into communities, by its definition."""
+    nodes = sorted(nouns.above(classes))
+    edges = [(node, up) for node in nodes for up in nouns.synsets[node].parents]
+    degree = {node: sum(node in edge for edge in edges) for node in nodes}
+
+    def modularity(parted: tuple[int, ...]) -> float:
+        of = dict(zip(nodes, parted, strict=True))
+        inside = sum(of[a] == of[b] for a, b in edges) / len(edges)
+        sums = [sum(degree[node] for node in nodes if of[node] == part) for part in set(parted)]
+        return inside - sum((total / (2 * len(edges))) ** 2 for total in sums)
+
+    return max(map(modularity, itertools.product(range(len(nodes)), repeat=len(nodes))))
+
+
+def test_siblings_and_overlap_of_two_lists_are_those_of_the_tree(folder):
+    nouns = WordNet.read(folder)
+    dog, cat, robot, artifact = "00000004", "00000005", "00000006", "00000003"
+    assert siblings(nouns, [dog, cat, robot], [dog, cat, robot]) == [1, 1, 0]
+    assert siblings(nouns, [cat], [dog, artifact]) == [1]
+    found = overlap(nouns, [cat, robot], [dog, cat])
+    # Of three classes one; of the kinds animal, dog and artifact the animal.
+    assert found == {"classes": pytest.approx(1 / 3), "parents": pytest.approx(1 / 3)}
+
+
+def test_two_lists_are_compared_by_the_command(folder):
+    (folder / "one.txt").write_text("cat\nn00000006\n")
+    (folder / "two.txt").write_text("cat\nn00000004\n")
+    arguments = (folder, "data", "classes", "stats", "one.txt", "--against", "two.txt")
+    typed = (*arguments, "--wordnet", ".")
+    told = json.loads(in_this_process(*typed, "--json", "--picture", "a.png").stdout)
+    assert told["overlap"] == {"classes": pytest.approx(1 / 3), "parents": pytest.approx(1 / 3)}
+    assert (told["one"]["mean_siblings"], told["two"]["mean_siblings"]) == (0, 1)
+    said = in_this_process(*typed).stdout
+    assert "both lists have 33.3% of the classes, and 33.3% of what they are" in said
+    same = in_this_process(*arguments[:-1], "one.txt", "--wordnet", ".", expect=2)
+    assert "--against one.txt: give it another name" in same.stderr
+
+
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "data.noun").write_text(NOUNS)
@@ -55,7 +98,9 @@ def test_figures_of_a_tree_that_is_known(folder):
     found = tree_statistics(nouns, ["00000005", "00000006"])
     assert found == {
         **{"classes": 2, "nodes": 6, "edges": 6, "density": 6 / 30, "leaves": 2},
-        **{"min_depth": 2, "median_depth": 2, "max_depth": 2},
+        **{"min_depth": 2, "median_depth": 2, "max_depth": 2, "mean_siblings": 0},
+        # Two communities: cat, animal, entity ... in one, both robots' parents in the other.
+        "modularity": pytest.approx(best_modularity(nouns, ["00000005", "00000006"])),
     }
     assert tree_statistics(nouns, ["00000004", "00000006"])["leaves"] == 1
     names = ("n00000004", "Domestic_Dog", "man-made thing")
@@ -91,6 +136,7 @@ def test_imagenet_has_the_figures_of_imagenots_table_3(wordnet):
     }
     assert (found["min_depth"], found["median_depth"], found["max_depth"]) == (4, 10, 17)
     assert f"{found['density']:.2e}" == "5.60e-04"
+    assert f"{found['modularity']:.2f}" == "0.93"
 
 
 def test_the_command_and_what_it_refuses(folder):
@@ -164,6 +210,35 @@ def test_classes_are_those_that_their_captions_are_most_like(folder):
     ]
     few = select_classes(captions, nouns, embed=embed, threshold=0.0, count=1)
     assert few.classes["class"].tolist() == ["robot dog"]
+    rows = both.captions
+    assert rows["similarity"].tolist() == sorted(rows["similarity"], reverse=True)
+    assert sorted(rows["row"]) == list(range(30))  # not the one that is equally like both
+    assert set(few.captions["class"]) == {"robot dog"}
+
+
+def test_images_of_the_most_similar_captions_make_a_dataset(folder, monkeypatch):
+    """Captions of digits: a sixth of each class has the words of the gloss, and is taken first."""
+    glosses = {"cat": "it does not", "domestic dog": "it barks"}
+    in_this_process(folder, "data", "info", "digits")
+    names = pd.read_csv(folder / "data/digits/split.csv", dtype=str).query("split == 'train'")
+    rows = []
+    for place, (name, gloss) in enumerate(glosses.items()):
+        for number, image in enumerate(names["image"].iloc[40 * place : 40 * place + 24]):
+            words = f"{name}, {gloss}" if number % 6 == 0 else TOLD[number % 5].format(name)
+            rows.append({"image": image, "caption": words, "like": number % 6 == 0})
+    table = pd.DataFrame(rows)
+    table.to_csv(folder / "captions.csv", index=False)
+    arguments = ("data", "classes", "select", "captions.csv", "--wordnet", ".", "--threshold", "0")
+    arguments += ("--images-per-class", "4", "--images", "chosen.csv")
+    in_this_process(folder, *arguments, "--from", "digits", "--add", "chosen")
+    chosen = pd.read_csv(folder / "chosen.csv", dtype={"image": str})
+    assert chosen.groupby("class")["image"].size().to_dict() == {"cat": 4, "dog": 4}
+    assert set(chosen["image"]) == set(table.loc[table["like"], "image"])
+    monkeypatch.setenv("ANYNET_DATA", str(folder / "data"))
+    made = load_dataset("chosen")
+    assert (made.classes, made.counts("train").images) == (("cat", "dog"), 8)
+    refused = in_this_process(folder, *arguments, "--add", "other", expect=2)
+    assert "--from and --add go together" in refused.stderr
 
 
 #: Animals and plants, of which the last two are ImageNet's.

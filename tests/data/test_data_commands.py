@@ -159,7 +159,7 @@ def test_names_do_not_command_the_terminal(data_home, tmp_path):
     source = tmp_path / "odd"
     for number, name in enumerate(("two\nlines", "\x1b[31mred", "\x9bclear")):
         for image in range(4):
-            save(source / name / f"{image}.png", np.random.default_rng(0), number)
+            save(source / name / f"{image}.png", np.random.default_rng(4 * number + image), number)
     (source / "two\nlines" / "\x1b[2J.svg").touch()
     output = data("add", "odd", "--from", source, "--size", 8) + data("info", "odd")
     assert not [letter for letter in output if not letter.isprintable() and letter != "\n"]

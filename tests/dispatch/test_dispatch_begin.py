@@ -14,6 +14,7 @@ from tiny_study import Type, tree, typing_in
 
 from anynet_study.dispatch import JournalReader, current_status, ledger
 from anynet_study.dispatch.opened import OpenStudy
+from anynet_study.dispatch.worker_state import alive_file
 from anynet_study.store import JournalWriter
 
 #: Learning rates of a grid; of two keys, too many.
@@ -52,7 +53,7 @@ def test_evaluations_added_later_train_again_only_if_that_is_allowed(
 def test_workers_on_another_machine_are_for_the_user_to_judge(tiny: OpenStudy, type_: Type) -> None:
     job = replace(ledger.local_job(os.getpid(), " ".join(tiny.plan.ids())), host="elsewhere")
     ledger.append(tiny.folder.jobs, [job])
-    alive = ledger.alive_file(tiny.folder.logs, job.job_id)
+    alive = alive_file(tiny.folder.logs, job.job_id)
     alive.touch()
     assert current_status(tiny, JournalReader(tiny.folder.journals)).is_active
     os.utime(alive, (alive.stat().st_mtime - 7200.0,) * 2)
@@ -75,7 +76,7 @@ def test_workers_on_another_machine_are_for_the_user_to_judge(tiny: OpenStudy, t
 def test_a_worker_that_hangs_is_named(tiny: OpenStudy, type_: Type) -> None:
     job = ledger.local_job(os.getpid(), " ".join(tiny.plan.ids()[:3]))
     ledger.append(tiny.folder.jobs, [job])
-    alive = ledger.alive_file(tiny.folder.logs, job.job_id)
+    alive = alive_file(tiny.folder.logs, job.job_id)
     alive.touch()
     assert json.loads(type_("status", "tiny", "--json").out)["jobs_silent"] == {}
     os.utime(alive, (1.0, 1.0))

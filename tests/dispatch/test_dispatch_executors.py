@@ -15,6 +15,7 @@ import anynet_study
 from anynet_study.dispatch import Recorded, find_log, live_jobs, submitted_jobs
 from anynet_study.errors import UserError
 from anynet_study.study_folder import StudyFolder
+from anynet_study.sweep.launch import OPTIONS
 
 
 @pytest.fixture
@@ -129,3 +130,19 @@ def test_an_executor_of_another_kind_is_refused(study: StudyFolder) -> None:
 
     with pytest.raises(UserError, match="Cloud is none that is known; legal: submitit's executors"):
         anynet_study.launch("tiny.yaml", Cloud("mine"))
+
+
+def test_a_sweep_may_set_all_that_submitit_takes_for_slurm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """submitit tells what it takes when it is given something else, where there is a Slurm."""
+    FakeSlurm(tmp_path / "slurm", monkeypatch)
+    executor = submitit.SlurmExecutor(tmp_path)
+    with pytest.raises(ValueError, match="Valid parameters are") as caught:
+        executor.update_parameters(unheard_of=1)
+    legal = set(re.findall(r"^ *- (\w+)", str(caught.value), re.MULTILINE))
+    assert len(legal) > 20
+    not_of_jobs = {"map_count", "num_gpus"}  # given by itself; one that it warns of
+    of_an_auto_executor = {"name", "timeout_min", "mem_gb", "tasks_per_node"}
+    of_its_constructor = {"max_num_timeout", "python"}
+    assert legal - not_of_jobs == set(OPTIONS) - of_an_auto_executor - of_its_constructor

@@ -11,10 +11,11 @@ from test_dispatch_recorded import row
 from tiny_study import Type
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.endings import GPU_LOST, KILLED, Ending
 from anynet_study.dispatch.failures import (
     EVERY_KIND,
+    KILLED,
     Death,
+    Ending,
     deaths_in,
     fatal_deaths,
     next_attempts,
@@ -34,12 +35,12 @@ from anynet_study.training import Options, with_less_memory
 
 
 def end(kind: str = "node", **changes: object) -> Ending:
-    fields = {"runs": ("a",), "words": "killed", "host": "n1", "ended": 1e9, "attached": False}
+    fields = {"runs": {"a": 7e8}, "words": "killed", "host": "n1", "ended": 1e9}
     return Ending(**{"kind": kind, **fields, **changes})  # type: ignore[arg-type]
 
 
-def death(ended: float, run_id: str = "a", kind: str = "oom", words: str = "killed") -> Death:
-    return Death(run_id, kind, words, "n1", ended)  # type: ignore[arg-type]
+def death(ended: float, run_id: str = "a", kind: str = "oom", **changes: object) -> Death:
+    return Death(run_id, end(kind, ended=ended, **changes))
 
 
 def failed(*kinds: str, host: str = "n1") -> Recorded:
@@ -48,10 +49,10 @@ def failed(*kinds: str, host: str = "n1") -> Recorded:
 
 
 def test_cancelled_preempted_and_attached_workers_are_no_deaths(tmp_path: Path) -> None:
-    ends = [end(""), end("node", attached=True), end("timeout", runs=())]
+    ends = [end(""), end("node", attached=True), end("timeout", runs={})]
     assert deaths_in(StudyFolder(tmp_path), ends) == []
     (found,) = deaths_in(StudyFolder(tmp_path), [end("oom")])
-    assert (found.run_id, found.kind) == ("a", "oom")
+    assert (found.run_id, found.end.kind) == ("a", "oom")
 
 
 @pytest.mark.parametrize(("kind", "counts"), [("timeout", 0), ("node", 0), ("oom", 1), ("code", 1)])
@@ -90,18 +91,17 @@ def test_each_want_of_memory_is_a_step_less_of_it() -> None:
     assert retries(failed("oom"), 3)["a"] == Retry(1, 1)
     assert retries(failed("oom", "node"), 3)["a"] == Retry(2, 1)
     assert retries(failed("node"), 3, deaths=[death(30.0)])["a"] == Retry(1, 1)
-    unknown, with_node = death(1.0, "c", "node", KILLED[1]), death(1.0, "d", "node", "lost")
+    unknown, with_node = death(1.0, "c", "node", words=KILLED[1]), death(1.0, "d", "node")
     assert retries(failed("code"), 3, deaths=[unknown, with_node]) == {"c": Retry(0, 1)}
 
 
 def test_what_was_on_a_gpu_when_that_was_lost_is_tried_alone_and_the_culprit_fails() -> None:
-    words = GPU_LOST + "CUDA error: an illegal memory access was encountered"
-    first = [death(1.0, run, "code", words) for run in "abcd"]
+    first = [death(1.0, run, "code", gpu_lost=True) for run in "abcd"]
     assert fatal_deaths(first, {}) == []
     again = retries(Recorded({}, frozenset(), {}), 3, deaths=first)
     assert {run: again[run] for run in "abcd"} == dict.fromkeys("abcd", Retry(0, 1))
     assert with_less_memory(Options(at_once=4), 1) == Options(at_once=1)
-    alone = death(2.0, "c", "code", words)
+    alone = death(2.0, "c", "code", gpu_lost=True)
     assert fatal_deaths([*first, alone], {}) == [alone]
 
 

@@ -13,6 +13,7 @@ import pytest
 from fake_slurm import slurm_job
 
 from anynet_study.dispatch import ledger
+from anynet_study.dispatch.worker_state import alive_file
 from anynet_study.errors import UserError, WorkFailedError
 
 
@@ -52,7 +53,7 @@ def test_a_container_does_not_see_the_workers_of_another_with_its_host_name(
 ) -> None:
     job = replace(ledger.local_job(sleeper.pid, "a"), mark="another-boot/pid:[1] 7")
     ledger.append(tmp_path, [job])
-    alive = ledger.alive_file(tmp_path, job.job_id)
+    alive = alive_file(tmp_path, job.job_id)
     alive.touch()
     assert ledger.live_jobs(tmp_path) == []
     assert list(ledger.jobs_elsewhere(tmp_path, tmp_path, ())) == [job]
@@ -179,7 +180,7 @@ def test_launchers_at_the_same_time_write_files_of_their_own(tmp_path: Path) -> 
     )
     both = [subprocess.Popen([sys.executable, "-c", script, name, path]) for name in "xy"]
     assert [each.wait(300) for each in both] == [0, 0]
-    told = {entry.job_id: entry.tasks for entry in ledger.submissions(path)}
+    told = {entry.job: entry.tasks for entry in ledger.submissions(path)}
     assert told == {f"{name}-{n}": (f"{name}-{n}",) * 200 for name in "xy" for n in range(50)}
 
 

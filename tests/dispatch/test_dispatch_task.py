@@ -16,6 +16,7 @@ from tiny_study import TINY
 from anynet_study.dispatch.process import NOTED, Interruption
 from anynet_study.dispatch.recorded import Retry
 from anynet_study.dispatch.task import MAX_STALLED_REQUEUES, Task, Worklist, worklist_file
+from anynet_study.dispatch.worker_state import Said, alive_file
 from anynet_study.study_folder import StudyFolder
 
 TASKS = ("a b", "c", "d e f")
@@ -163,7 +164,10 @@ def test_what_goes_wrong_is_told_by_submitit(worker: Worker, task: Do) -> None:
         task(1)
     job = submitit.SlurmJob(worker.study.logs, "12_1")
     assert "token.json" in str(job.exception())
-    assert of_us(worker.study) == []
+    assert "token.json" in str(job.exception())
+    said = Said.read(alive_file(worker.study.logs, "12_1"))
+    assert said is not None
+    assert "No such file" in said.left
 
 
 @pytest.mark.parametrize("number", NOTED)

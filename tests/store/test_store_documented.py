@@ -13,7 +13,7 @@ from store_factory import failed, make_store, record
 
 from anynet_study.metrics import CURVES
 from anynet_study.store import ResultStore
-from anynet_study.store.records import CODED
+from anynet_study.store.records import TEXTS
 
 RUNS = [
     *(record(number) for number in range(17)),
@@ -33,20 +33,19 @@ class Reader:
 
     def column(self, name: str) -> np.ndarray:
         """A column of /runs."""
-        values = self.file["runs"][name][:]
-        if name in self.file["labels"]:
-            return np.array([self.file["labels"][name].asstr()[i] for i in values], object)
-        return values.astype(str) if name == "run_id" else values
+        array = self.file["runs"][name]
+        return array.asstr()[:] if array.dtype.kind == "S" else array[:]
 
     def errors(self) -> np.ndarray:
-        runs = self.file["runs"]
-        shape = (len(self.file["architectures/architecture"]), len(self.file["datasets/dataset"]))
+        rows = self.file["architectures/architecture"].asstr()[:].tolist()
+        columns = self.file["datasets/dataset"].asstr()[:].tolist()
+        main = self.file["labels/recipe"].asstr()[0]
         cells: dict[tuple[int, int], list[float]] = {}
-        columns = ("architecture", "dataset", "recipe", "planned", "error")
-        for a, d, recipe, planned, error in zip(*(runs[name][:] for name in columns), strict=True):
-            if planned == 1 and recipe == 0 and not np.isnan(error):
-                cells.setdefault((a, d), []).append(error)
-        table = np.full(shape, np.nan)
+        names = ("architecture", "dataset", "recipe", "planned", "error")
+        for a, d, recipe, planned, error in zip(*map(self.column, names), strict=True):
+            if planned == 1 and recipe == main and not np.isnan(error):
+                cells.setdefault((rows.index(a), columns.index(d)), []).append(error)
+        table = np.full((len(rows), len(columns)), np.nan)
         for place, values in cells.items():
             table[place] = np.mean(values)
         return table
@@ -83,7 +82,7 @@ def reader(path: Path) -> Iterator[Reader]:
 def test_runs(reader: Reader) -> None:
     by_id = {run.run_id: run for run in RUNS}
     plain = ("replicate", "error", "seconds", "started")
-    for name in (*(coded for coded in CODED if coded != "journal"), *plain):
+    for name in (*(text for text in TEXTS if text != "journal"), *plain):
         for run_id, value in zip(reader.column("run_id"), reader.column(name), strict=True):
             np.testing.assert_equal(value, getattr(by_id[run_id], name))
     unplanned = reader.column("run_id")[reader.column("planned") == 0]

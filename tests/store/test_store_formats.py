@@ -47,9 +47,9 @@ STORES = [
 ]
 #: The newest file of each kind. A format that changes needs another one, beside the old.
 NEWEST = {
-    "runs": "journal-4-marked.arrow",
+    "runs": "journal-4-scores.arrow",
     "evaluations": "evaluations-2-kind.arrow",
-    "store": "version-6-kind.h5",
+    "store": "version-7-scores.h5",
 }
 
 
@@ -97,7 +97,9 @@ def test_a_format_that_changes_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert columns_of_store(tmp_path / "results.h5") == columns_of_store(store)
 
 
-@pytest.mark.parametrize("name", ["journal-4-marked", "evaluations-2-marked", "evaluations-2-kind"])
+@pytest.mark.parametrize(
+    "name", ["journal-4-marked", "journal-4-scores", "evaluations-2-marked", "evaluations-2-kind"]
+)
 def test_marked_journals(name: str, tmp_path: Path) -> None:
     called = "x.evaluations.arrow" if name.startswith("evaluations") else "x.arrow"
     unpacked(f"{name}.arrow", tmp_path, called)
@@ -233,6 +235,18 @@ def test_evaluations_in_stores(version: int, tmp_path: Path) -> None:
         make_evaluated(tmp_path)
         assert stores_equal(path, tmp_path / "results.h5") == []
         assert len(table) == len(EVALUATIONS)
+
+
+@pytest.mark.parametrize("code", [99, -1])
+@pytest.mark.parametrize("column", ["architecture", "dataset", "host"])
+def test_integers_that_stand_for_no_text_in_an_old_store_are_refused(
+    tmp_path: Path, column: str, code: int
+) -> None:
+    path = unpacked("version-6.h5", tmp_path)
+    with h5py.File(path, "r+") as file:
+        file["runs"][column][0] = code
+    with pytest.raises(UserError, match=f"/runs/{column} has integers beyond the"):
+        ResultStore(path).runs()
 
 
 def test_columns_of_a_newer_store_can_be_asked_for(tmp_path: Path) -> None:

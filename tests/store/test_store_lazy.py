@@ -7,7 +7,7 @@ import h5py
 import pytest
 from store_factory import failed, make_store, record
 
-from anynet_study.store import ResultStore, select
+from anynet_study.store import ResultStore, run_sql, select
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0)]
 
@@ -35,14 +35,23 @@ def read(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     ("ask", "needed"),
     [
         (lambda store: store.runs(["error"]), {"runs/error"}),
-        (lambda store: store.runs(["dataset"]), {"runs/dataset", "labels/dataset"}),
+        (lambda store: store.runs(["dataset"]), {"runs/dataset"}),
         (
             lambda store: store.runs(["error", "flops"]),
-            {"runs/error", "runs/architecture", "architectures/flops"},
+            {
+                *("runs/error", "runs/architecture"),
+                *("architectures/architecture", "architectures/flops"),
+            },
         ),
         (
             lambda store: select(store, where="dataset = 'digits'", columns=["error"]),
-            {"runs/error", "runs/dataset", "labels/dataset"},
+            {"runs/error", "runs/dataset"},
+        ),
+        (
+            lambda store: run_sql(
+                store, "select Dataset, avg(r.error) m from runs r group by all order by m"
+            ),
+            {"runs/error", "runs/dataset"},
         ),
         (lambda store: store.table("architectures", ["d1"]), {"architectures/d1"}),
         (
@@ -66,4 +75,4 @@ def test_errors_read_no_curves_and_no_specs(path: Path, read: set[str]) -> None:
     read.clear()
     store.errors()
     tables = {name for name in read if not name.startswith(("runs/", "labels/"))}
-    assert tables == {"architectures/architecture", "datasets/dataset", "trials/tuned"}
+    assert tables == {"architectures/architecture", "datasets/dataset"}

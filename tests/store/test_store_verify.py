@@ -70,10 +70,10 @@ def remove(path: str) -> Callable[[h5py.File], None]:
 #: Changes to what is of the records, in every table, and where they are found.
 OF_RECORDS = [
     (set_at("runs/error", 3, 50.0), "/runs/error"),
-    (set_at("runs/status", 3, 7), "/runs/status"),
+    (set_at("runs/status", 3, b"fine"), "/runs/status"),
     (set_at("runs/run_id", 3, b"0" * 16), "/runs/run_id"),
     (set_at("runs/images", 3, 3), "/runs/images"),
-    (set_at("labels/host", 0, b"elsewhere"), "/labels/host"),
+    (set_at("runs/host", 0, b"other"), "/runs/host"),
     (set_at("specs/text", 300, 32), "/specs/text"),
     (set_at("specs/offsets", 1, 1 << 40), "/specs/offsets"),
     (set_at("curves/offsets", -2, 60), "/curves/offsets"),
@@ -84,13 +84,13 @@ OF_RECORDS = [
     (remove("curves"), "/curves/test_loss"),
     (lambda f: replaced(f, "runs/error", np.zeros(19, int)), "/runs/error"),
     (set_at("evaluations/run", slice(0, 2), 5), "/evaluations/run"),
-    (set_at("evaluations/evaluation_id", 3, 17), "/evaluations/evaluation_id"),
+    (set_at("evaluations/evaluation_id", 3, b"17"), "/evaluations/evaluation_id"),
     (set_at("evaluations/top1", 3, 50.0), "/evaluations/top1"),
     (set_at("evaluations/predicted", 3, 0), "/evaluations/predicted"),
     (set_at(f"{BLUR}/row", 0, 7), f"/{BLUR}/row"),
     (set_at(f"{BLUR}/classes", (0, 0), 11), f"/{BLUR}/classes"),
     (remove(BLUR), f"/{BLUR}/classes"),
-    (remove("labels/identity"), "/labels/identity"),
+    (remove("evaluations/identity"), "/evaluations/identity"),
 ]
 #: Changes to the tables of the study, and to what its sweep says.
 OF_STUDY = [
@@ -165,7 +165,7 @@ def test_every_flipped_bit_of_an_array_is_found(store: Path) -> None:
     with h5py.File(store) as file:
         places = {
             path: file[path].id.get_chunk_info(0)
-            for path in ("curves/test_loss", "labels/host", "runs/started", "architectures/w2")
+            for path in ("curves/test_loss", "runs/host", "runs/started", "architectures/w2")
         }
     whole = store.read_bytes()
     for path, chunk in places.items():
@@ -205,7 +205,10 @@ def test_runs_that_are_not_collected_yet(store: Path) -> None:
     with JournalWriter(folder / "late.arrow") as journal:
         journal.append(honest(30))
         (finding,) = verify_journals(folder, store)
-    assert f"lacks runs of the journals: 1 ({honest(30).run_id})" in finding.what
+    assert finding.what.endswith(
+        f"runs that were recorded since it was collected: 1 ({honest(30).run_id})"
+    )
+    assert finding.note
     collect_honest(store.parent)
     assert verify_journals(folder, store) == []
 
@@ -216,9 +219,11 @@ def test_evaluations_that_are_not_collected_yet_or_in_no_journal_any_more(store:
     late = evaluation(4, run_id=honest(4).run_id)
     write_evaluations(journals / "y.evaluations.arrow", [late])
     (found,) = verify_journals(journals, store)
-    assert (
-        f"lacks evaluations of the journals: 1 ({late.run_id} {late.evaluation_id})" in found.what
+    assert found.what == (
+        "lacks evaluations that were recorded since it was collected: "
+        f"1 ({late.run_id} {late.evaluation_id})"
     )
+    assert found.note
     (journals / "x.evaluations.arrow").unlink()
     kept = [finding for finding in verify_journals(journals, store) if finding.repair == "keep"]
     assert ["evaluations that are in no journal: 8 (" in finding.what for finding in kept] == [True]

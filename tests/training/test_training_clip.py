@@ -131,7 +131,7 @@ def test_keys_of_pairs_mean_nothing_to_a_classifier(view: DatasetView) -> None:
         ({"templates": ["a photo"]}, "'a photo': {} must stand once, in the place of the class"),
         ({"loss": "clip", "label_smoothing": 0.1}, "label_smoothing: with loss clip"),
         ({"loss": "clip", "augment": ["mixup"]}, "augment: mixup and cutmix: with loss clip"),
-        ({"loss": "contrastive"}, "'cross_entropy' or 'clip'"),
+        ({"loss": "contrastive"}, "'cross_entropy', 'clip' or 'l1'"),
     ],
 )
 def test_recipes_that_are_refused(keys, reason) -> None:

@@ -14,7 +14,7 @@ from anynet_study.sweep import explain
 from anynet_study.training import InterruptedRunError, Recipe, train
 from anynet_study.training.augment import mix_table, mixed, operator_draws
 from anynet_study.training.metrics import training_loss
-from anynet_study.training.operators import OPERATORS, TRANSFORMS, drawn_among
+from anynet_study.training.operators import AUGMIX_AMONG, OPERATORS, TRANSFORMS, drawn_among
 from anynet_study.training.transforms import augmented, transformed
 
 ALL = [name for name in OPERATORS if name not in ("mixup", "cutmix")]
@@ -115,6 +115,36 @@ def test_randaugment_applies_as_many_as_asked_at_the_magnitude() -> None:
     assert among["rotation"] == {"degrees": 30.0}
     assert drawn_among(0)["contrast"] == {"factor": [1.0, 1.0]}
     assert operator.uses == pytest.approx(dict.fromkeys(among, 3 / len(among)))
+
+
+def test_augmix_is_that_of_a_plain_loop() -> None:
+    """Image by image: shares of a Dirichlet distribution, chains of as many transforms as drawn."""
+    (operator,) = recipe(
+        {"augmix": {"chains": 2, "depth": 3, "magnitude": 12, "probability": 0.7, "alpha": 1.0}}
+    ).operators
+    draws = seeded_uniform((40, operator.width), "draws")
+    after = augmented(pictures(40), [operator], [draws])
+    among = {name: drawn_among(12)[name] for name in AUGMIX_AMONG}
+    lengths = []
+    for number, draw in enumerate(draws):
+        image = pictures(40)[number : number + 1]
+        if draw[0] >= 0.7:
+            assert torch.equal(after[number], image[0])
+            continue
+        kept, numbers = draw[1], draw[2:].reshape(2, -1)  # alpha 1: beta is uniform ...
+        heights = -np.log1p(-numbers[:, 0])  # ... and gamma exponential
+        shares = [kept, *((1 - kept) * heights / heights.sum())]
+        mixture = shares[0] * image.double()
+        for share, chain in zip(shares[1:], numbers, strict=True):
+            changed = image
+            lengths.append(1 + int(3 * chain[1]))
+            for link in chain[2:].reshape(3, -1)[: lengths[-1]]:
+                name = list(among)[int(link[0] * len(among))]
+                changed = transformed(changed, link[None, 1:], name, among[name])
+            mixture += share * changed.double()
+        assert (after[number] - mixture[0]).abs().max() <= 0.5 + 1e-3
+    assert set(lengths) == {1, 2, 3}
+    assert operator.uses == pytest.approx(dict.fromkeys(among, 0.7 * 2 * 2 / len(among)))
 
 
 def test_draws_are_of_the_run_the_epoch_and_the_step(view: DatasetView) -> None:

@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -11,23 +12,31 @@ from anynet_study.data.readers import names
 from anynet_study.data.readers.image_finder import ImageFinder
 from anynet_study.data.readers.listing import Example, Listing, Unread
 from anynet_study.data.readers.safe_files import read_records
+from anynet_study.data.readers.sidecars import sidecar_records, sidecars_in
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError, counted
-from anynet_study.sheets import Csv, normal_form
+from anynet_study.sheets import JSON_LINES, SEVERAL, Csv, normal_form
 
 LAYOUT = "table of images"
 #: Options that say how tables are read, and those of them that make a table of a folder.
-LABEL_CHOICES = ("table", "image_column", "label_column", "label_separator")
+LABEL_CHOICES = ("table", "image_column", "label_column", "label_separator", "no_class")
 CHOICES = (*LABEL_CHOICES, "group_column", "split_column", "split_values")
-SUFFIXES = (".csv", ".tsv", ".txt")
+SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
+#: Such files are often no tables: they are named if they were chosen, or called like tables.
+OFTEN_OTHER = (".txt", ".json")
 #: More files than this of one suffix in a folder belong to the images, one to each.
 MOST_TABLES = 20
 #: Rows that are looked at to see which column names images, and which share must be found.
 LOOKED_AT, SHARE = 200, 0.5
-NONE = "none"
-#: What a cell with several classes has between them.
-SEPARATED = re.compile(r"\S\s*[|;]\s*\S")
+#: Cells of a column that says of each image whether it has a class; -1 where no cell says 0.
+YES, NO, MINUS = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", ""}, {"-1", "-1.0"}
+#: Names of columns of classes have these where there is none.
+NO_CLASS = {"", "na", "n/a", "nan", "null"}
+#: Tables that are not read, and what cells with several classes may have between them: the last
+#: are in names of classes as well, if not all they part are classes.
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
+MARKS, UNSURE_MARKS = "|;", ",/+& "
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,8 @@ class ImageTable:
     part: str | None = None
     #: Columns of no part that look as if they named groups.
     repeating: tuple[str, ...] = ()
+    #: Columns of yes and no that may be classes of images that have several, or none.
+    flags: tuple[str, ...] = ()
 
     def words(self) -> str:
         """What its columns are taken for."""
@@ -62,6 +73,8 @@ class ImageTable:
             told += [f"classes one column each ({', '.join(self.labels)})"]
         told += [f"groups in {self.group!r}"] if self.group else []
         told += [f"splits in {self.split!r}"] if self.split else []
+        if self.flags and not self.labels:
+            told += [f"several classes of an image? --label-column {','.join(self.flags)}"]
         return ", ".join(told)
 
     def column(self, name: str) -> list[str]:
@@ -77,12 +90,20 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
     """
     tables, others = [], {}
     finders: dict[str, ImageFinder] = {}
-    for path in table_files(root, source.choices.table):
-        found = _understood(source, root, path, finders)
+    for path, records in _tables_of(source, root):
+        found = (
+            _understood(source, root, path, records, finders)
+            if isinstance(records, Csv)
+            else records
+        )
         if isinstance(found, ImageTable):
             tables.append(found)
-        elif not path.lower().endswith(".txt") or source.choices.table is not None:
-            others[path] = found  # other texts say nothing of images
+        elif (
+            not path.lower().endswith(OFTEN_OTHER)
+            or source.choices.table is not None
+            or names.tells(path)
+        ):
+            others[path] = found
     if not tables and source.choices.chosen().keys() & set(CHOICES):
         chosen = source.choices.chosen()
         options = [f"--{n.replace('_', '-')} {chosen[n]!r}" for n in CHOICES if n in chosen]
@@ -93,6 +114,11 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
     return tables, others
 
 
+def holds_tables(source: Source, root: Folder) -> bool:
+    """Whether there is anything below `root` that could be a table of images."""
+    return bool(table_files(root)) or next(sidecar_records(source, root), None) is not None
+
+
 def table_files(root: Folder, chosen: str | None = None) -> list[str]:
     """Paths from `root`; one that is chosen may be called anything."""
     if chosen is not None:
@@ -101,26 +127,58 @@ def table_files(root: Folder, chosen: str | None = None) -> list[str]:
         return [path for path in paths if chosen in (path, PurePosixPath(path).name)]
     found = []
     for folder in root.walk():
+        sidecars = sidecars_in(folder)
         for suffix in SUFFIXES:
-            files = [name for name in folder.files if name.lower().endswith(suffix)]
-            if len(files) <= MOST_TABLES:
+            named = [name for name in folder.files if name.lower().endswith(suffix)]
+            files = [name for name in named if name not in sidecars]
+            if len(files) <= MOST_TABLES or suffix == ".parquet":
                 found += [folder.join(name)[len(root.join("")) :] for name in files]
     return sorted(found)
 
 
+def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
+    """Every table by path, or why it is none; files that are parts of one table are this table."""
+    alike: dict[tuple[object, ...], dict[str, Csv]] = defaultdict(dict)
+    for path in table_files(root, source.choices.table):
+        try:
+            table = read_records(source, root.join(path), (",", ";", "\t", "|", " "))
+        except UserError as error:
+            if source.choices.table is not None:
+                raise
+            where = f"{source.where(root.join(path))}: "
+            yield path, f"is not read ({str(error).removeprefix(where)})"
+            continue
+        alike[(re.sub(r"\d+", "0", path), *table.names)][path] = table
+    for folder in root.walk():
+        for name in folder.files if source.choices.table is None else ():
+            if name.lower().endswith(SPREADSHEETS):
+                path = folder.join(name)[len(root.join("")) :]
+                yield path, "is not read (a spreadsheet: save it as CSV)"
+    for shards in alike.values():
+        rows = [row for table in shards.values() for row in table.rows]
+        if len(shards) > 1 and len({*map(tuple, rows)}) == len(rows):
+            path, table = next(iter(shards.items()))
+            yield path, replace(table, rows=rows)
+        else:
+            yield from shards.items()
+    if source.choices.table is None:
+        yield from sidecar_records(source, root)
+
+
 def _understood(
-    source: Source, root: Folder, path: str, finders: dict[str, ImageFinder]
+    source: Source, root: Folder, path: str, table: Csv, finders: dict[str, ImageFinder]
 ) -> ImageTable | str:
     """A table, or why it is none of images."""
-    try:
-        table = read_records(source, root.join(path), (",", ";", "\t", " "))
-    except UserError as error:
-        if source.choices.table is not None:
-            raise
-        return f"is not read ({str(error).removeprefix(source.where(root.join(path)) + ': ')})"
-    finder = _finder(source, root, path, finders)
     choices = source.choices
-    image = _image_column(table, choices, finder)
+    image = None
+    try:
+        for folder in _places(root, path):
+            finder = _finder(source, root, folder, finders)
+            image = _image_column(table, choices, finder)
+            if image is not None and _all_found(finder, table, image):
+                break
+    except UserError as error:
+        return str(error)
     if image is None:
         return f"has {_listed(table.names)}: none names images of this folder"
     if _means_image(finder, table.names[table.names.index(image)]):
@@ -131,17 +189,32 @@ def _understood(
     return _with_columns(choices, root, path, table, finder, image)
 
 
-def _finder(
-    source: Source, root: Folder, path: str, finders: dict[str, ImageFinder]
-) -> ImageFinder:
-    """The images beside and below a table, where there are any, or else those of `root`."""
+def _places(root: Folder, path: str) -> list[Folder]:
+    """Where the images of a table may be: those beside it, those of its part, all of them."""
     folder = root
-    for name in PurePosixPath(path).parts[:-1]:
+    for name in PurePosixPath(path).parts[:-1] if "*" not in path else ():
         folder = folder.folders[name]
-    folder = folder if folder.holds_images() else root
+    beside = [folder] if folder is not root and folder.holds_images() else []
+    part = names.part_in(path)
+    found = [f for f in root.folders.values() if part and names.part_in(f.name) == part]
+    return [
+        *beside,
+        *(found if len(found) == 1 and not beside else []),
+        *([] if beside else [root]),
+    ]
+
+
+def _finder(
+    source: Source, root: Folder, folder: Folder, finders: dict[str, ImageFinder]
+) -> ImageFinder:
     if folder.path not in finders:
         finders[folder.path] = ImageFinder(source, root, folder)
     return finders[folder.path]
+
+
+def _all_found(finder: ImageFinder, table: Csv, image: str) -> bool:
+    place = table.names.index(image)
+    return all(_found(finder, row[place]) is not None for row in table.rows)
 
 
 def _means_image(finder: ImageFinder, cell: str, exact: bool = True) -> bool:
@@ -151,8 +224,18 @@ def _means_image(finder: ImageFinder, cell: str, exact: bool = True) -> bool:
         return True
 
 
+def _found(finder: ImageFinder, cell: str) -> str | None:
+    try:
+        return finder.find(cell)
+    except UserError:
+        return None
+
+
 def _image_column(table: Csv, choices: Choices, finder: ImageFinder) -> str | None:
-    """The column that is chosen, or whose cells mean images; of several, one known by its name."""
+    """The column that is chosen, or whose cells mean images; of several, one known by its name.
+
+    UserError where several mean other images.
+    """
     if choices.image_column is not None:
         return choices.image_column if choices.image_column in table.names else None
     rows = table.rows[:: max(1, len(table.rows) // LOOKED_AT)] or [table.names]
@@ -164,7 +247,13 @@ def _image_column(table: Csv, choices: Choices, finder: ImageFinder) -> str | No
         most = max(meant.values())
         if most >= SHARE:
             best = [name for name, share in meant.items() if share == most]
-            return names.column(best, None, names.IMAGE) or best[0]
+            places = [table.names.index(name) for name in best]
+            if all(len({_found(finder, row[place]) for place in places}) == 1 for row in rows):
+                return best[0]
+            if (known := names.column(best, None, names.IMAGE)) is not None:
+                return known
+            told = " and ".join(map(repr, best))
+            raise UserError(f"has images in columns {told}; choose with --image-column")
     known = names.column(table.names, None, names.IMAGE)
     if known is not None and any(meant.values()):
         return known
@@ -175,26 +264,33 @@ def _with_columns(
     choices: Choices, root: Folder, path: str, table: Csv, finder: ImageFinder, image: str
 ) -> ImageTable | str:
     header = table.names
-    chosen = {
-        "label": choices.label_column,
-        "group": choices.group_column,
-        "split": choices.split_column,
-    }
-    for column in chosen.values():
-        if column not in (None, NONE, *header):
-            return f"has {_listed(header)}"
+    asked = {choices.group_column, choices.split_column, *_columns(choices.label_column, header)}
+    if not asked <= {None, names.NONE, *header}:
+        return f"has {_listed(header)}"
     rest = [name for name in header if name != image]
-    group = None if chosen["group"] == NONE else names.column(rest, chosen["group"], names.GROUP)
-    split = None if chosen["split"] == NONE else names.column(rest, chosen["split"], names.SPLIT)
+    group = _unless_none(rest, choices.group_column, names.GROUP)
     cells = dict(zip(header, map(list, zip(*table.rows, strict=True)), strict=False))
+    split = _unless_none(rest, choices.split_column, names.SPLIT)
+    if split is None and choices.split_column is None:
+        split = next((name for name in rest if _are_parts(cells.get(name, ()))), None)
     free = [name for name in rest if name not in (group, split)]
     found = ImageTable(path, tuple(header), table.rows, finder, image, split=split, group=group)
-    labels, sure = _labels(choices.label_column, free, cells)
+    declared = [name for name in table.classes if name in free]
+    chosen = _columns(choices.label_column, header)
+    labels, sure = _labels(chosen, free, cells, declared)
+    flags = _flags(free, cells)
+    if not chosen and not any(cell for name in labels for cell in cells.get(name, ())):
+        labels, sure = (), False  # a test set whose classes are not published
     contrary = []
-    if sure and choices.label_column is None and len(labels) == 1:
-        known = (name for name in free if names.column([name], None, names.LABEL))
+    if sure and not chosen and len(labels) == 1:
+        known = declared or (name for name in free if names.column([name], None, names.LABEL))
         contrary = [name for name in known if not _alike(cells, labels[0], name)]
-    repeating = [name for name in free if name not in labels and _repeats(name, cells.get(name))]
+    repeating = [
+        name
+        for name in free
+        if _repeats(name, cells.get(name))
+        and not any(name == label or _alike(cells, label, name) for label in labels)
+    ]
     return replace(
         found,
         labels=labels,
@@ -202,7 +298,25 @@ def _with_columns(
         contrary=tuple(contrary),
         part=names.part_in(path),
         repeating=tuple(repeating),
+        flags=flags if len(flags) > 1 else (),
     )
+
+
+def _are_parts(cells: Sequence[str]) -> bool:
+    """Whether a column says nothing but parts of a dataset, and more than one."""
+    found = {names.part_of(cell) for cell in {*cells}}
+    return len(found) > 1 and None not in found
+
+
+def _columns(chosen: str | None, header: Sequence[str]) -> tuple[str, ...]:
+    """The columns that are chosen: one, or several with commas between them."""
+    if chosen is None or chosen in header:
+        return () if chosen is None else (chosen,)
+    return tuple(name.strip() for name in chosen.split(","))
+
+
+def _unless_none(header: Sequence[str], chosen: str | None, known: Sequence[str]) -> str | None:
+    return None if chosen == names.NONE else names.column(header, chosen, known)
 
 
 def one_to_one(pairs: set[tuple[Any, Any]]) -> bool:
@@ -215,18 +329,25 @@ def _alike(cells: Mapping[str, list[str]], one: str, other: str) -> bool:
 
 
 def _labels(
-    chosen: str | None, free: Sequence[str], cells: Mapping[str, list[str]]
+    chosen: tuple[str, ...],
+    free: Sequence[str],
+    cells: Mapping[str, list[str]],
+    declared: Sequence[str],
 ) -> tuple[tuple[str, ...], bool]:
     """The columns of classes, and whether that is sure: declared, or known by name."""
-    if chosen is not None:
-        return (chosen,), True
-    first = names.column(free, None, names.LABEL)
+    if chosen:
+        return chosen, True
+    first = names.column(declared, None, names.LABEL) or next(iter(declared), None)
+    first = first or names.column(free, None, names.LABEL)
     if first is not None:
         return (first,), True
     free = [name for name in free if not _is_index(name, cells.get(name, []))]
-    if len(free) >= 2 and _one_hot([cells.get(name, []) for name in free]):
-        return tuple(free), True
-    return (tuple(free), False) if len(free) == 1 else ((), False)
+    flags = _flags(free, cells)
+    if len(flags) > 1 and {1} == {sum(row) for row in _marks(cells[name] for name in flags)}:
+        return flags, True
+    # Classes have several images.
+    found = [name for name in free if len({*cells.get(name, ())}) < len(cells.get(name, ()))]
+    return (tuple(free), False) if len(free) == 1 and found else ((), False)
 
 
 def _is_index(name: str, cells: Sequence[str]) -> bool:
@@ -235,13 +356,17 @@ def _is_index(name: str, cells: Sequence[str]) -> bool:
     return normal_form(name) in names.INDEX and (bool(name) or [*cells] in [*counts])
 
 
-def _one_hot(columns: Sequence[Sequence[str]]) -> bool:
-    """Whether each row has a 1 in one of the columns and 0 in the others."""
-    ones, zeros = {"1", "1.0"}, {"0", "0.0"}
-    rows = list(zip(*columns, strict=True))
-    return bool(rows) and all(
-        sum(cell in ones for cell in row) == 1 and set(row) <= ones | zeros for row in rows
-    )
+def _flags(free: Sequence[str], cells: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """The columns that say yes and no, where -1 is no unless 0 is."""
+    told = {name: {cell.lower() for cell in cells.get(name, ())} for name in free}
+    zero = any(found & (NO - {""}) for found in told.values())
+    legal = YES | NO | (set() if zero else MINUS)
+    return tuple(name for name, found in told.items() if found & YES and found <= legal)
+
+
+def _marks(columns: Iterable[Sequence[str]]) -> list[tuple[bool, ...]]:
+    """Whether each row has a yes, by column."""
+    return [tuple(cell.lower() in YES for cell in row) for row in zip(*columns, strict=True)]
 
 
 def _repeats(name: str, cells: Sequence[str] | None) -> bool:
@@ -300,7 +425,7 @@ def read_rows(source: Source, root: Folder, tables: Sequence[ImageTable]) -> Row
                     told = " and ".join(repr(", ".join(found)) for found in (known, classes))
                     raise UserError(f"{where}: {image} is listed twice, as {told}")
                 rows.broken.append(Unread(image, f"{table.file} lists it twice"))
-            elif part != NONE:
+            elif part != names.NONE and (classes or not table.labels):
                 rows.images[image] = Row(classes, group, part)
     return rows
 
@@ -310,26 +435,57 @@ def _row_labels(where: str, table: ImageTable, choices: Choices) -> list[tuple[s
     if not table.labels:
         return [()] * len(table.rows)
     if len(table.labels) > 1:
-        columns = zip(*map(table.column, table.labels), strict=True)
-        named = [zip(table.labels, row, strict=True) for row in columns]
-        return [tuple(name for name, cell in row if cell in ("1", "1.0")) for row in named]
-    cells = [" ".join(cell.split()) for cell in table.column(table.labels[0])]
-    if "" in cells:
-        image = table.column(table.image)[cells.index("")]
-        raise UserError(f"{where}: {image} has no class in column {table.labels[0]!r}")
-    if choices.label_separator:
-        parts = ([part.strip() for part in cell.split(choices.label_separator)] for cell in cells)
-        return [tuple(dict.fromkeys(filter(None, found))) for found in parts]
-    several = [cell for cell in cells if SEPARATED.search(cell)]
-    if several and len({*cells}) > len(
-        {p for cell in cells for p in re.split(r"\s*[|;]\s*", cell)}
-    ):
-        mark = "|" if "|" in several[0] else ";"
+        unclear = next((name for name in table.labels if name not in table.flags), None)
+        if unclear is not None:
+            raise UserError(f"{where}: column {unclear!r} holds more than 0 and 1 (or 1 and -1)")
+        marks = _marks(map(table.column, table.labels))
+        found = [tuple(compress(table.labels, row)) for row in marks]
+    else:
+        found = _in_cells(where, table, choices.label_separator)
+    if () in found and choices.no_class is None:
+        image = table.column(table.image)[found.index(())]
+        told = " and ".join(map(repr, table.labels))
         raise UserError(
-            f"{where}: column {table.labels[0]!r} says {several[0]!r}: several classes? Say with "
+            f"{where}: {image} has no class in column {told} ({found.count(())} of "
+            f"{len(found)} images); --no-class NAME makes them a class, --no-class none leaves "
+            "them out"
+        )
+    without = () if choices.no_class == names.NONE else (str(choices.no_class),)
+    return [classes or without for classes in found]
+
+
+def _in_cells(where: str, table: ImageTable, separator: str | None) -> list[tuple[str, ...]]:
+    """The classes in each cell of one column; UserError where a cell may have several."""
+    cells = [" ".join(cell.split()) for cell in table.column(table.labels[0])]
+    if all(re.fullmatch(r"-?\d+\.0", cell) for cell in cells if cell):
+        cells = [cell.removesuffix(".0") for cell in cells]
+    if separator or any(SEVERAL in cell for cell in cells):
+        split = (cell.split(separator or SEVERAL) for cell in cells)
+        parts = ([part.strip(" []'\"" if separator else " ") for part in row] for row in split)
+        return [tuple(dict.fromkeys(filter(None, found))) for found in parts]
+    if separator is None and (mark := _mark({*cells})) is not None:
+        several = next(cell for cell in cells if mark in cell)
+        raise UserError(
+            f"{where}: column {table.labels[0]!r} says {several!r}: several classes? Say with "
             f"--label-separator {mark!r} what is between them, or that it is nothing: ''"
         )
-    return [(cell,) for cell in cells]
+    return [() if cell.lower() in NO_CLASS else (cell,) for cell in cells]
+
+
+def _mark(cells: set[str]) -> str | None:
+    """What seems to be between several classes in a cell."""
+    for mark in MARKS:
+        joined = [cell for cell in cells if re.search(rf"\S\s*\{mark}\s*\S", cell)]
+        if joined and len(cells) > len({p.strip() for cell in cells for p in cell.split(mark)}):
+            return mark
+    if any(re.fullmatch(r"\[.*,.*\]", cell) for cell in cells):
+        return ","
+    for mark in UNSURE_MARKS:
+        joined = [cell for cell in cells if mark in cell]
+        parts = {part.strip() for cell in joined for part in cell.split(mark)}
+        if joined and parts <= cells:
+            return mark
+    return None
 
 
 def _parts(where: str, table: ImageTable, choices: Choices, several: bool) -> list[str | None]:

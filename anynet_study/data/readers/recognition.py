@@ -61,8 +61,8 @@ def read_source(source: Source) -> tuple[Source, Listing]:
         closed = error
     try:
         return read_source(opened)
-    except UnknownLayoutError:
-        raise closed from None
+    except UnknownLayoutError as error:
+        raise (error if opened.tree.holds_images() else closed) from None
 
 
 class UnknownLayoutError(UserError):

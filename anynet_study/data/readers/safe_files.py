@@ -10,12 +10,23 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.data.source.member import Member
+from anynet_study.data.source import parquet
+from anynet_study.data.source.archives import Budget, archive_stem
+from anynet_study.data.source.member import Member, Window
 from anynet_study.data.source.source import Source
 from anynet_study.errors import UserError, first_line
-from anynet_study.sheets import SEPARATORS, Csv, parse_csv
+from anynet_study.sheets import (
+    JSON_LINES,
+    SEPARATORS,
+    SEVERAL,
+    Csv,
+    json_table,
+    parse_csv,
+    parse_json,
+)
 
 #: Most bytes of a table, and of a JSON file: parsed they take several times as much memory.
 TABLE_BYTES, JSON_BYTES = 128 << 20, 64 << 20
@@ -27,17 +38,48 @@ NPY_BYTES = 256 << 20
 
 
 def read_records(source: Source, name: str, separators: Sequence[str] = SEPARATORS) -> Csv:
-    """The cells of a CSV file as texts; UserError if it is none, or too long."""
-    where = source.where(name)
+    """The cells of a CSV, JSON or Parquet file as texts; UserError if it is none, or too long.
+
+    Lists in cells are texts with `SEVERAL` between their values.
+    """
+    where, member = source.where(name), source.member(name)
     try:
-        content = source.member(name).read(TABLE_BYTES)
-    except (ValueError, OSError) as error:
-        raise UserError(f"{where}: not a readable table ({error})") from error
-    table = parse_csv(where, content, separators=separators)
+        if name.lower().endswith(parquet.ENDING):
+            most = Budget(member.length()).total_bytes
+            with Window(member).buffered() as file:
+                return parquet.records_of(file, archive_stem(name), most)
+        content = member.read(TABLE_BYTES)
+    except (ValueError, OSError, MemoryError, pa.ArrowException) as error:
+        raise UserError(f"{where}: not a readable table ({first_line(error)})") from error
+    lines = name.lower().endswith(JSON_LINES)
+    if lines or name.lower().endswith(".json"):
+        table = _json_records(where, parse_json(where, content, lines))
+    else:
+        table = parse_csv(where, content, separators=separators, fewest=1)
     if len(table.rows) > MAX_ROWS:
         raise UserError(f"{where}: not a readable table (more than {MAX_ROWS} rows)")
     rows = [[cell.strip() for cell in row] for row in table.rows]
     return Csv(table.names, rows, table.first_row)
+
+
+def _json_records(where: str, content: Any) -> Csv:
+    """A table in JSON; also a mapping of images to classes."""
+    if isinstance(content, dict) and content:
+        scalars = [not isinstance(value, dict | list) for value in content.values()]
+        if all(scalars):
+            content = [{"image": key, "label": value} for key, value in content.items()]
+    names, columns = json_table(where, content, key="image")
+    if len(names) < 2:
+        raise UserError(f"{where}: {len(names)} columns; needed are at least two")
+    rows = zip(*([as_text(cell) for cell in column] for column in columns), strict=True)
+    return Csv(names, list(map(list, rows)), 1)
+
+
+def as_text(cell: Any) -> str:
+    """A value of a JSON file as a table of texts has it."""
+    if isinstance(cell, list):
+        return SEVERAL.join(map(as_text, cell))
+    return "" if cell is None else str(int(cell) if isinstance(cell, bool) else cell)
 
 
 def read_table(source: Source, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:

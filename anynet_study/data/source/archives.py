@@ -6,6 +6,7 @@ their bytes than `Limits` allows, counted as they are written.
 
 import bz2
 import gzip
+import io
 import lzma
 import posixpath
 import re
@@ -21,13 +22,14 @@ from typing import IO, Any, Literal, NamedTuple, Self
 
 import pyarrow as pa
 
+from anynet_study.data.source import parquet
 from anynet_study.data.source.member import Member, Window
 from anynet_study.errors import UserError, first_line
 
 #: Endings of the names of archives.
 SUFFIXES = (
     *(".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tgz", ".tbz2", ".txz", ".tzst"),
-    *(".tar", ".zip", ".npz"),
+    *(".tar", ".zip", ".npz", parquet.ENDING),
 )
 CHUNK = 1 << 20
 #: First bytes of a compressed tar, and what reads it.
@@ -109,6 +111,8 @@ def unpack(
             raise UserError(f"{name}: RAR archives are not read; give the extracted folder")
         if magic.startswith(b"PK\3\4"):
             entries = _zip_entries(name, archive)
+        elif magic.startswith(parquet.MAGIC):
+            entries = _parquet_entries(file, budget.total_bytes)
         else:
             entries = _tar_entries(name, file, magic)
         try:
@@ -117,8 +121,8 @@ def unpack(
             of_the_system = isinstance(error, OSError) and error.errno is not None
             if isinstance(error, UserError | MemoryError) or of_the_system:
                 raise
-            reason = first_line(error)
-            raise UserError(f"{name}: not a whole zip or tar archive ({reason})") from error
+            kind = "Parquet file" if magic.startswith(parquet.MAGIC) else "zip or tar archive"
+            raise UserError(f"{name}: not a whole {kind} ({first_line(error)})") from error
 
 
 class Entry(NamedTuple):
@@ -174,7 +178,10 @@ def _collect(
 def _linked(
     archive: str, links: Mapping[str, str], members: Mapping[str, Member]
 ) -> dict[str, Member]:
-    """The files that links lead to, also by way of each other; UserError where there is none."""
+    """The files that links lead to, also by way of each other; UserError where there is none.
+
+    A link to a file of its own folder is a second name of it, not a second file.
+    """
     found: dict[str, Member] = {}
     for path in links:
         place, passed = path, set[str]()
@@ -183,7 +190,8 @@ def _linked(
             place = links[place]
         if place not in members:
             raise _refused(archive, path, "a link that leads to no file of it; extract it yourself")
-        found[path] = members[place]
+        if posixpath.dirname(path) != posixpath.dirname(place):
+            found[path] = members[place]
     return found
 
 
@@ -265,6 +273,12 @@ def _zip_entries(name: str, archive: Member) -> Iterator[Entry]:
                 raise _refused(name, info.filename, str(error)) from error
             with content:
                 yield Entry(called, info.header_offset, info.file_size, content=content)
+
+
+def _parquet_entries(file: IO[bytes], most: int) -> Iterator[Entry]:
+    """The images in the cells of a table, in the order of its rows."""
+    for called, content in parquet.images_in(file, most):
+        yield Entry(called, file.tell(), len(content), content=io.BytesIO(content))
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 
+from anynet_study.data.source import parquet
 from anynet_study.data.source.archives import Budget, archive_stem, is_archive, unpack
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.tree import Folder, is_image, tree_of_folder, tree_of_names
@@ -39,6 +40,8 @@ class Choices:
     split_values: str | None = None
     #: What is between several classes in one cell.
     label_separator: str | None = None
+    #: What the class of images without one is called; "none" leaves them out.
+    no_class: str | None = None
     #: Names or paths of files and folders to leave out, separated by commas.
     ignore: str | None = None
     #: "yes": classes that differ in case only are one.
@@ -83,6 +86,9 @@ NO_CHOICES = Choices()
 #: Archives inside archives are opened so deep: ImageNet's, in a zip of its own, need two.
 MOST_NESTED = 3
 
+
+#: Endings of single files that are read as a folder with this file alone.
+TABLES_OF_PIXELS = (parquet.ENDING, ".mat")
 
 #: First bytes of JPEG, PNG, GIF and WebP; those of other formats are too short to tell.
 _IMAGE = re.compile(rb"\xff\xd8\xff|\x89PNG\r\n|GIF8[79]a|RIFF....WEBP", re.DOTALL)
@@ -150,8 +156,10 @@ class Source:
         members = dict(self.members)
         for name, inside in self._unpacked(archives, self.workspace):
             members |= {f"{archive_stem(name)}/{path}": m for path, m in inside.items()}
-            members.pop(name, None)
-        closed = set(archives)
+            if not name.lower().endswith(parquet.ENDING):
+                members.pop(name, None)
+        # The classes of a Parquet file's images are in the file itself.
+        closed = {name for name in archives if not name.lower().endswith(parquet.ENDING)}
         files = (folder.join(name) for folder in self.tree.walk() for name in folder.files)
         names = {name for name in files if name not in closed} | members.keys()
         tree = tree_of_names(names, self.tree.called)
@@ -195,6 +203,10 @@ def opened(path: Path, workspace: Path, choices: Choices = NO_CHOICES) -> Iterat
         yield Source(path, tree_of_folder(path, called), choices=choices, workspace=workspace)
         return
     file = Member(str(path))
+    if path.suffix.lower() in TABLES_OF_PIXELS:
+        tree = tree_of_names([path.name], called)
+        yield Source(path, tree, {path.name: file}, choices, workspace)
+        return
     with _megabytes(called, file.length()) as report:
         target, budget = workspace / "unpacked", Budget(file.length())
         members = unpack(file, str(path), target, budget, partial(report, 0))

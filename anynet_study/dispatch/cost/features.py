@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from anynet_study.data import DatasetView
 from anynet_study.design_space import (
     Convolution,
     Count,
@@ -41,7 +40,8 @@ TRAINING_PASSES = {"all": 3, "head": 1}
 EVALUATION_BATCH = 256
 #: Maps of at most this many pixels are computed in another way than larger ones, and speed.
 TINY_AREA = 4
-#: Time of each transform by pixel, as a share of the costliest one's; measured on a CPU.
+#: The time that each transform takes for a pixel, as a share of what the costliest one takes;
+#: measured on a CPU.
 COST: Mapping[TransformName, float] = MappingProxyType(
     {
         "identity": 0.0,
@@ -61,6 +61,7 @@ COST: Mapping[TransformName, float] = MappingProxyType(
         "sharpness_change": 0.2,
         "solarise": 0.15,
         "vertical_flip": 0.005,
+        "jpeg": 0.75,
     }
 )
 #: The same of mixing the images of a batch.
@@ -86,8 +87,7 @@ class Workload:
     #: Side of the network's input in pixels.
     resolution: int
     classes: int
-    #: Pixels that training and further evaluations transform, times the transform's share of the
-    #: costliest's time.
+    #: Pixels that training and further evaluations transform, each weighted by `COST`.
     transformed: float = 0.0
     #: Images that pass before each evaluation, in batches of training, to settle batch norms.
     settling: int = 0
@@ -115,12 +115,6 @@ class Workload:
             transformed=augmented * side**2 * _cost_of(recipe),
             settling=settling * len(lengths) // tests,
         )
-
-    @classmethod
-    def on(cls, view: DatasetView, recipe: Recipe) -> "Workload":
-        """The work of a recipe on a dataset that is there."""
-        tested = len(view.test_index) + (len(view.validation_index) if recipe.validates else 0)
-        return cls.of(recipe, len(view.train_index), tested, view.size, len(view.classes))
 
     @property
     def epochs(self) -> int:
@@ -152,7 +146,7 @@ class Workload:
 
 
 def _cost_of(recipe: Recipe) -> float:
-    """Time of a recipe's operators by pixel, as a share of the costliest transform's."""
+    """The time of a recipe's operators for a pixel, in the units of `COST`."""
     costs = [MIXING_COST] * len(recipe.mixing)
     for operator in recipe.operators:
         costs += [COST[name] * often for name, often in operator.uses.items()]
@@ -202,18 +196,17 @@ def run_features(groups: Sequence[Group], work: Workload) -> FloatArray:
 
 
 def _features(networks: Networks | ForeignNetwork, work: Workload) -> Features:
-    counts = (
-        _traced(networks, work) if isinstance(networks, ForeignNetwork) else _layers(networks, work)
-    )
+    if isinstance(networks, ForeignNetwork):
+        counts = _traced(networks, work)
+    else:
+        counts = _layers(networks, work)
+    *passed, layer_count, weights = counts
     return Features(
-        pointwise=work.passes * counts.pointwise,
-        spatial=work.passes * counts.spatial,
-        spatial_outputs=work.passes * counts.spatial_outputs,
-        stem=work.passes * counts.stem,
-        tiny=work.passes * counts.tiny,
-        outputs=work.passes * counts.outputs,
-        layers=work.batches * counts.layers,
-        parameters=work.steps * counts.parameters,
+        **{
+            name: work.passes * count for name, count in zip(Features._fields, passed, strict=False)
+        },
+        layers=work.batches * layer_count,
+        parameters=work.steps * weights,
         pixels=(work.trained + work.evaluated) * work.resolution**2,
         batches=work.batches,
         runs=int(work.steps > 0),
@@ -223,27 +216,15 @@ def _features(networks: Networks | ForeignNetwork, work: Workload) -> Features:
     )
 
 
-class _Counts(NamedTuple):
-    """Counts of one image's forward pass, by the features' names; numbers or arrays (n,)."""
-
-    pointwise: Any
-    spatial: Any
-    spatial_outputs: Any
-    stem: Any
-    tiny: Any
-    outputs: Any
-    layers: Any
-    parameters: Any
-
-
-def _traced(network: ForeignNetwork, work: Workload) -> _Counts:
-    """Its stem and its maps of few pixels are counted among the others."""
+def _traced(network: ForeignNetwork, work: Workload) -> tuple[Any, ...]:
+    """As `_layers`. Its stem and its maps of few pixels are counted among the others."""
     costs = network.costs_at(work.resolution, work.classes)
-    outputs = costs.spatial_outputs, 0, 0, costs.activations
-    return _Counts(costs.pointwise, costs.spatial, *outputs, costs.layers, costs.parameters)
+    own = costs.pointwise, costs.spatial, costs.spatial_outputs, 0, 0, costs.activations
+    return (*own, costs.layers, costs.parameters)
 
 
-def _layers(networks: Networks, work: Workload) -> _Counts:
+def _layers(networks: Networks, work: Workload) -> tuple[Any, ...]:
+    """The first features, of one image's forward pass: numbers or arrays (n,)."""
     stem, *others = layers(networks, work.resolution)
     large = [np.asarray(layer.area) > TINY_AREA for layer in others]
 
@@ -256,15 +237,15 @@ def _layers(networks: Networks, work: Workload) -> _Counts:
         return summed
 
     head = networks.widths[-1] * work.classes
-    return _Counts(
-        pointwise=head + total(lambda x, big: big * x.flops() * (x.kernel == 1)),
-        spatial=total(lambda x, big: big * x.flops() * (x.kernel > 1)),
-        spatial_outputs=total(lambda x, big: big * x.activations() * (x.kernel > 1)),
-        stem=stem.flops(),
-        tiny=total(lambda x, big: ~big * x.flops()),
-        outputs=stem.activations() + total(lambda x, _: x.activations()),
-        layers=layer_counts(networks),
-        parameters=parameters(networks, work.classes),
+    return (
+        head + total(lambda x, big: big * x.flops() * (x.kernel == 1)),
+        total(lambda x, big: big * x.flops() * (x.kernel > 1)),
+        total(lambda x, big: big * x.activations() * (x.kernel > 1)),
+        stem.flops(),
+        total(lambda x, big: ~big * x.flops()),
+        stem.activations() + total(lambda x, _: x.activations()),
+        layer_counts(networks),
+        parameters(networks, work.classes),
     )
 
 
@@ -297,10 +278,10 @@ class FurtherEvaluation:
     @classmethod
     def of(cls, evaluation_set: EvaluationSet) -> "FurtherEvaluation":
         """The evaluation of images that are there."""
+        shots = len(evaluation_set.shots[0]) if evaluation_set.shots else 0
         return cls(
             evaluation_set.evaluation_id,
-            len(evaluation_set.index)
-            + (len(evaluation_set.shots[0]) if evaluation_set.shots else 0),
+            len(evaluation_set.index) + shots,
             evaluation_set.dataset.size,
             evaluation_set.transform,
             len(evaluation_set.allowed),

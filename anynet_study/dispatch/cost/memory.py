@@ -18,6 +18,7 @@ from anynet_study.design_space import (
     training_memory,
 )
 from anynet_study.dispatch.cost.features import Workload, layer_counts
+from anynet_study.dispatch.cost.sizes import size_of_view
 from anynet_study.training import Recipe, largest_batch
 
 MIB = 1 << 20
@@ -116,7 +117,7 @@ def gpu_capacity(
     if not settings:
         return 1
     needed = [
-        run_bytes(groups, Workload.on(view, recipe), GPU_MEMORY)
+        run_bytes(groups, size_of_view(view).workload(recipe), GPU_MEMORY)
         for groups, view, recipe in settings
     ]
     shared = shared_bytes(max(_pixels(view) for _, view, _ in settings), GPU_MEMORY)

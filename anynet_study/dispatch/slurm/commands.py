@@ -3,7 +3,7 @@
 import os
 import re
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,17 +22,47 @@ FORMAT = "%i|%T|%S|%N|%r|%k"
 TOKEN = re.compile(r"\banynet-study:([0-9a-f]+)")
 #: Ids in one call of sacct: the latest.
 MOST_IDS = 1000
-#: Slurm's states of jobs that it ended, and the kind of failure of the runs at which they were.
-STATES: Mapping[str, tuple[FailureKind, str]] = {
-    "OUT_OF_MEMORY": ("oom", "killed for want of memory"),
-    "TIMEOUT": ("timeout", "ended at the job's time limit"),
-    "DEADLINE": ("timeout", "ended at the job's deadline"),
-    "NODE_FAIL": ("node", "lost with its node"),
-    "BOOT_FAIL": ("node", "lost with its node"),
-    "PREEMPTED": ("", "preempted"),
-    "CANCELLED": ("", "cancelled"),
-    "REQUEUED": ("", "requeued"),
-}
+
+
+@dataclass(frozen=True)
+class EndedBySlurm:
+    """A way in which Slurm ends jobs."""
+
+    #: sacct's states of such a job, separated by spaces; "": it has none of its own.
+    states: str
+    #: A pattern of what Slurm writes to the job's log of errors.
+    in_logs: str
+    #: The kind of failure of the runs at which the job was; "" if it is none.
+    kind: FailureKind
+    #: For people; `{}` is what the pattern's group found.
+    words: str
+
+
+#: The first that is found counts: Slurm also reports jobs as killed that were cancelled or out of
+#: time.
+ENDS = (
+    EndedBySlurm(
+        "OUT_OF_MEMORY",
+        r"oom.kill|Out Of Memory|OOM Killed",
+        "oom",
+        "killed for want of memory",
+    ),
+    EndedBySlurm(
+        "TIMEOUT DEADLINE", "DUE TO TIME LIMIT", "timeout", "ended at the job's time limit"
+    ),
+    EndedBySlurm("NODE_FAIL BOOT_FAIL", r"DUE TO NODE.?FAIL", "node", "lost with its node"),
+    EndedBySlurm("PREEMPTED", "DUE TO PREEMPTION", "", "preempted"),
+    EndedBySlurm("REQUEUED", "DUE TO JOB REQUEUE", "", "requeued"),
+    EndedBySlurm("CANCELLED", "CANCELLED AT", "", "cancelled"),
+    # The first is a file that went away under the job, the second a processor of another kind.
+    EndedBySlurm("", r"task \d+: (Bus error|Illegal instruction)", "node", "killed: {}"),
+    EndedBySlurm(
+        "",
+        r"task \d+: (Segmentation fault|Aborted|Floating point exception)",
+        "code",
+        "killed: {}",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -124,7 +154,7 @@ def end_reasons(job_ids: Collection[str]) -> dict[str, tuple[FailureKind, str]]:
     found = {}
     for line in output_of(*command, f"--jobs={jobs}").splitlines():
         job_id, _, state = line.partition("|")
-        known = STATES.get(state.split(" ")[0])  # CANCELLED by 1000
-        if known and job_id in job_ids:
-            found[job_id] = known
+        for end in ENDS:
+            if job_id in job_ids and state.split(" ")[0] in end.states.split():  # CANCELLED by 0
+                found[job_id] = end.kind, end.words
     return found

@@ -28,7 +28,8 @@ from anynet_study.store.predictions import Truth
 from anynet_study.store.records import joined
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.write import Study, write_store
+from anynet_study.store.tables import to_pandas
+from anynet_study.store.write import Contents, write_store
 
 STORES = (".h5", ".hdf5")
 
@@ -75,9 +76,9 @@ def import_results(files: Files, out: Path, options: ImportOptions, known: Known
     _check_target(out)
     with replacing(out) as temporary, RunArrays(out) as arrays:
         found = list(_read(files, options, known, arrays))
-        study, records = _put_together(found, known)
+        contents, records = _put_together(found, known)
         with creating(temporary, out) as file:
-            write_store(file, study, records, arrays)
+            write_store(file, contents, records, arrays)
     return report_of(out)
 
 
@@ -144,7 +145,7 @@ def _check_target(out: Path) -> None:
         raise UserError(f"{out}: holds results of a study, not imported ones; give another -o")
 
 
-def _put_together(found: Sequence[ImportedFile], known: Known) -> tuple[Study, Arranged]:
+def _put_together(found: Sequence[ImportedFile], known: Known) -> tuple[Contents, Arranged]:
     """All records in the order of a store. Raises UserError where files contradict each other."""
     architectures = merged_models([(source.name, source.architectures) for source in found])
     journals = [row for source in found for row in source.journals.to_pylist()]
@@ -153,7 +154,6 @@ def _put_together(found: Sequence[ImportedFile], known: Known) -> tuple[Study, A
         "architecture": architectures["architecture"].to_pylist(),
         "dataset": [name for source in found for name in source.datasets["dataset"].to_pylist()],
         "recipe": [name for source in found for name in source.recipes],
-        "journal": list(rows),
         "evaluation": [name for source in found for name in source.evaluations],
     }
     every = joined([source.records for source in found])
@@ -164,7 +164,7 @@ def _put_together(found: Sequence[ImportedFile], known: Known) -> tuple[Study, A
     ]
     records = arrange(tables[0], tables[1], first)
     _refuse_repeats(records, found)
-    study = Study(
+    contents = Contents(
         architectures=architectures,
         datasets=dataset_table(known, [source.datasets for source in found], _metrics(records)),
         journals=pa.Table.from_pylist(list(rows.values()), found[0].journals.schema),
@@ -174,15 +174,14 @@ def _put_together(found: Sequence[ImportedFile], known: Known) -> tuple[Study, A
         },
         truths=_truths(found),
     )
-    return study, records
+    return contents, records
 
 
 def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
     """The same cell in two files, among runs that are analysed; or the same run_id."""
     runs = records.runs
     names = ("architecture", "dataset", "recipe")
-    cells = pd.DataFrame({name: records.codes(runs, name) for name in names})
-    cells["replicate"] = runs["replicate"].to_numpy()
+    cells = to_pandas(runs.select([*names, "replicate"]))
     analysed = cells[np.asarray(runs["planned"], bool)]
     pair = first_repeat(analysed) or first_repeat(pd.DataFrame({"id": runs["run_id"].to_pandas()}))
     if pair is None:
@@ -197,9 +196,8 @@ def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
 def _metrics(records: Arranged) -> dict[str, str]:
     """The metric of every dataset's runs. Raises UserError where they differ."""
     found: dict[str, str] = {}
-    codes = [records.codes(records.runs, name) for name in ("dataset", "metric")]
-    for dataset, metric in np.unique(np.stack(codes), axis=1).T.tolist():
-        name, said = records.labels["dataset"][dataset], records.labels["metric"][metric]
+    pairs = records.runs.group_by(["dataset", "metric"], use_threads=False).aggregate([])
+    for name, said in zip(*(pairs[name].to_pylist() for name in pairs.column_names), strict=True):
         if found.setdefault(name, said) != said:
             raise UserError(f"dataset {name}: some errors are on {found[name]}, some on {said}")
     return found

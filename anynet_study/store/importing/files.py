@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from anynet_study.files import sha256_of
 from anynet_study.metrics import CURVES
-from anynet_study.store.hdf5 import read_column
 from anynet_study.store.layout import COLUMNS
 from anynet_study.store.predictions import (
     Truth,
@@ -22,10 +21,10 @@ from anynet_study.store.predictions import (
     prediction_groups,
     truths_in,
 )
-from anynet_study.store.records import CODED, RUN_COLUMNS, joined, records_table
+from anynet_study.store.records import RUN_COLUMNS, TEXTS, joined, records_table
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.tables import evaluations_table, read_curve, run_column
+from anynet_study.store.tables import evaluations_table, read_curve, run_column, study_names
 
 #: Columns of evaluations that are copied.
 _EVALUATIONS = ("run_id", *(name for name in COLUMNS["evaluations"] if name != "run"))
@@ -67,7 +66,7 @@ def named_records(
     nothing = dict.fromkeys(
         ("replicate", "offset", "end", "epochs", "threads"), np.zeros(count, np.int32)
     )
-    known = {**dict.fromkeys(CODED, ""), **unknown, **nothing, **columns}
+    known = {**dict.fromkeys(TEXTS, ""), **unknown, **nothing, **columns}
     specs = _specifications(records_table(known, count))
     lengths = np.array([len(spec) for spec in specs], np.int64)
     values: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {
@@ -121,7 +120,7 @@ def stored_file(path: Path, file: h5py.File, arrays: RunArrays) -> ImportedFile:
         journals=store.table("journals"),
         provenance={**entry(path, {}), "provenance": store.provenance},
         recipes=store.recipes,
-        evaluations=list(read_column(file["labels"], "evaluation")) if len(evaluations) else [],
+        evaluations=study_names(file, "evaluation") if len(evaluations) else [],
         truths=truths_in(file),
     )
 

@@ -29,7 +29,7 @@ Classes = NDArray[np.uint16]
 
 
 @dataclass(frozen=True)
-class Predicted:
+class ModelPredictions:
     """What models predicted of the same examples, in one order."""
 
     models: list[str]
@@ -85,7 +85,7 @@ def predictions_file(
     )
 
 
-def _truth(path: Path, predicted: Predicted, given: Classes | None) -> Classes:
+def _truth(path: Path, predicted: ModelPredictions, given: Classes | None) -> Classes:
     """The labels, from the file itself or a file of labels; all 1 where predictions are correct."""
     own = predicted.labels
     if predicted.correctness:
@@ -106,7 +106,7 @@ def _truth(path: Path, predicted: Predicted, given: Classes | None) -> Classes:
 
 
 def _check(
-    path: Path, dataset: str, predicted: Predicted, truth: Classes, known: dict[str, Any]
+    path: Path, dataset: str, predicted: ModelPredictions, truth: Classes, known: dict[str, Any]
 ) -> None:
     rows = {"the labels": truth, **dict(zip(predicted.models, predicted.classes, strict=True))}
     for name, classes in rows.items():
@@ -127,7 +127,7 @@ def _check(
         raise UserError(f"{path}: {len(truth)} examples, but {dataset} has {said} test images")
 
 
-def _refuse_shifted(path: Path, predicted: Predicted, truth: Classes) -> None:
+def _refuse_shifted(path: Path, predicted: ModelPredictions, truth: Classes) -> None:
     """UserError where labels seem to count from 1, predictions from 0."""
     hits = (predicted.classes == truth).mean(axis=1)
     chance = np.bincount(truth).max() / len(truth)
@@ -140,7 +140,7 @@ def _refuse_shifted(path: Path, predicted: Predicted, truth: Classes) -> None:
         )
 
 
-def read_predictions(path: Path) -> Predicted:
+def read_predictions(path: Path) -> ModelPredictions:
     """Read a file of predictions.
 
     NPZ: one array (examples,) per model, by name, and maybe `labels`. NPY: one such array, of the
@@ -170,7 +170,9 @@ def read_predictions(path: Path) -> Predicted:
             raise UserError(f"{path}: {first} has {sizes[first]} examples, {name} {size}")
     if len(set(kinds.values())) > 1:
         raise UserError(f"{path}: classes of some models, only correctness of others")
-    return Predicted(list(models), np.stack(list(models.values())), labels, any(kinds.values()))
+    return ModelPredictions(
+        list(models), np.stack(list(models.values())), labels, any(kinds.values())
+    )
 
 
 def read_labels(path: Path) -> Classes:

@@ -24,7 +24,7 @@ def test_a_cancelled_worker_saves_its_run_has_not_failed_and_jobs_of_others_stay
     assert study.launch() == RUNS
     study.wait_for_a_run()
     ended = study.tell("cancel", study.name)
-    assert ended.out == "cancelled: 1 job that ran, 0 jobs that waited\n"
+    assert ended.out == "cancelled: 1 running job\n"
     study.wait_for_its_jobs()
     assert slurm("squeue", "--noheader", "--format=%i", "--jobs", others).strip() == others
     slurm("scancel", others)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from anynet_study.dispatch.run_records import classify, disk_is_full
+from anynet_study.dispatch.journalling import classify, disk_is_full
 from anynet_study.errors import UserError
 
 

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.endings import UNWELL
 from anynet_study.dispatch.planned_run import PlannedRun
+from anynet_study.dispatch.worker_state import WorkerState
 from anynet_study.errors import UserError
-from anynet_study.files import replacing
+from anynet_study.files import replacing, sha256_of
 from anynet_study.models import Backend, ChangedNetworkError, libraries, processor
 from anynet_study.provenance import code_version
 from anynet_study.store import (
@@ -58,6 +58,16 @@ OUT_OF_REACH = frozenset(
         *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.EMFILE, errno.ENFILE, errno.EAGAIN),
     }
 )
+#: How torch and its libraries say that a GPU, its driver or the machine is not well, in lower case.
+UNWELL = (
+    "no cuda gpus are available",
+    "cuda-capable device",
+    "cuda driver",
+    "uncorrectable ecc",
+    "unspecified launch failure",
+    "nvml",
+    "can't start new thread",
+)
 
 
 def classify(error: BaseException) -> FailureKind:
@@ -72,10 +82,15 @@ def classify(error: BaseException) -> FailureKind:
     causes = list(_with_causes(error))
     if any(isinstance(cause, OSError) and cause.errno in OUT_OF_REACH for cause in causes):
         return "node"
-    if any(words in str(cause).lower() for cause in causes for words in UNWELL):
+    if any(map(is_unwell, causes)):
         return "node"
     bad_data = (UserError, OSError, ValueError, IndexError)  # UserError: a damaged dataset
     return "data" if isinstance(error, bad_data) else "code"
+
+
+def is_unwell(error: BaseException) -> bool:
+    """Whether an exception says that the GPU, its driver or the machine is not well."""
+    return any(words in str(error).lower() for words in UNWELL)
 
 
 def disk_is_full(error: BaseException) -> bool:
@@ -129,8 +144,13 @@ def training_steps(
     return Trained(outcome, trainer, started, past, options, checkpoint.backends)
 
 
-def record_of(run: PlannedRun, trained: Trained, seconds: float, engine: Engine) -> RunRecord:
-    """The row of a run that was trained; `seconds`: in this process."""
+def record_of(
+    run: PlannedRun, trained: Trained, seconds: float, engine: Engine, scores: str
+) -> RunRecord:
+    """The row of a run that was trained.
+
+    `seconds`: in this process; `scores`: the digest of those that were kept, or "".
+    """
     outcome, several = trained.outcome, trained.backends
     mixed = f"trained by several backends: {', '.join(several)}" if len(several) > 1 else ""
     return RunRecord(
@@ -144,15 +164,20 @@ def record_of(run: PlannedRun, trained: Trained, seconds: float, engine: Engine)
         predictions=outcome.predictions,
         seconds=seconds + trained.seconds_before,
         started=trained.started,
+        scores=scores,
     )
 
 
-def save_scores(path: Path, trainer: Trainer) -> None:
-    """Write what the final network says of its test images: (images, classes) float32."""
+def save_scores(path: Path, trainer: Trainer) -> str:
+    """Write what the final network says of its test images: (images, classes) float32.
+
+    Returns the SHA-256 of the file.
+    """
     trainer.model.eval()
     scores = torch.cat([logits.float().cpu() for logits in trainer.logits("test")])
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.save(file, scores.numpy())
+    return sha256_of(path)
 
 
 def failure_of(
@@ -217,7 +242,7 @@ def _common(run: PlannedRun, engine: Engine, backend: Backend) -> dict[str, Any]
         "engine": engine,
         # The plain loop has torch's own layers.
         "backend": "plain" if engine == "reference" else backend.kind,
-        "instruction_set": backend.instruction_set,
+        "instruction_set": backend.instructions,
         "threads": backend.threads,
         "processor": processor(backend.device_type),
         "libraries": libraries(),
@@ -230,8 +255,8 @@ class WorkerJournals(AbstractContextManager["WorkerJournals"]):
     Each row is told in the worker's log, too.
     """
 
-    def __init__(self, study: StudyFolder) -> None:
-        self._study = study
+    def __init__(self, study: StudyFolder, state: WorkerState | None = None) -> None:
+        self._study, self.state = study, state or WorkerState()
         self._runs: JournalWriter | None = None
         self._evaluations: EvaluationWriter | None = None
 
@@ -242,14 +267,17 @@ class WorkerJournals(AbstractContextManager["WorkerJournals"]):
                 path = self._study.new_journal(EVALUATIONS_SUFFIX)
                 self._evaluations = EvaluationWriter(path)
             self._evaluations.append(row)
-            print(f"{row.run_id} on {row.evaluation}: {row.top1:.2f}%", flush=True)
+            print(f"{row.run_id} on {row.evaluation}: error {row.error:.2f}%", flush=True)
             return
         if self._runs is None:
             self._runs = JournalWriter(self._study.new_journal())
         self._runs.append(row)
+        self.state.ends(row.run_id)
+        with_error = f" with error {row.error:.2f}%" if row.status == "completed" else ""
+        why = f": {row.message}" if row.message else ""
         print(
-            f"{row.run_id} {row.dataset} {row.architecture} {row.status} "
-            f"{row.error:.2f}% in {row.seconds:.1f} s {row.message}",
+            f"{row.run_id} {row.dataset} {row.architecture} {row.status}{with_error} in "
+            f"{row.seconds:.1f} s{why}",
             flush=True,
         )
 
