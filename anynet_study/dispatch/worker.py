@@ -15,10 +15,10 @@ from anynet_study.dispatch.cost.memory import gpu_capacity
 from anynet_study.dispatch.journalling import (
     Trained,
     WorkerJournals,
+    classify,
     disk_is_full,
     evaluation_of,
     failure_of,
-    is_unwell,
     record_of,
     save_scores,
     training_steps,
@@ -373,7 +373,7 @@ class Worker:
         if disk_is_full(error):
             raise error
         if device_is_lost(self.assignment.device, error):
-            self.journals.state.end_without_gpu("node" if is_unwell(error) else "code", error)
+            self.journals.state.end_without_gpu(classify(error), error)
 
     def _evaluated_from_weights(self, run: PlannedRun) -> bool:
         """Whether all that was missing of `run` is now had from its weights on disk."""

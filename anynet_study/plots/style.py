@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 import matplotlib.style
 import numpy as np
 import pandas as pd
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
@@ -108,13 +109,31 @@ class ShownFigure(Figure):
         return picture.getvalue()
 
 
+#: Fonts with the glyphs of Chinese, Japanese and Korean, of which one is installed as a rule.
+FURTHER_FONTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Noto Sans JP", "Noto Sans KR"),
+    *("Source Han Sans SC", "Source Han Sans JP", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
+    *("Droid Sans Fallback", "IPAGothic", "IPAexGothic", "NanumGothic", "PingFang SC"),
+    *("Hiragino Sans", "Microsoft YaHei", "SimHei", "Yu Gothic", "Malgun Gothic"),
+    *("Arial Unicode MS",),
+)
+
+
+@functools.cache
+def font_families() -> list[str]:
+    """The font of all figures, and those that are installed of the others, for glyphs it lacks."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return [STYLE["font.family"], *(name for name in FURTHER_FONTS if name in installed)]
+
+
 def styled(function: Callable[P, R]) -> Callable[P, R]:
     """Run `function` in the project's style, whatever the user's own matplotlib settings are."""
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        own = OWN_STYLE.get()
-        with matplotlib.style.context(["default", STYLE, *([own] if own else [])]):
+        own, fonts = OWN_STYLE.get(), {"font.family": font_families()}
+        styles = ["default", STYLE, fonts, *([own] if own else [])]
+        with matplotlib.style.context(styles):
             return function(*args, **kwargs)
 
     return wrapper
