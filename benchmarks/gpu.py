@@ -28,13 +28,13 @@ import torch
 from PIL import Image
 
 from anynet_study.data import DatasetView, Decoders, JpegImages, add_dataset
-from anynet_study.dispatch.cost.memory import MOST, device_memory, run_bytes
 from anynet_study.dispatch.process import Interruption, keep_freed_memory
 from anynet_study.dispatch.recorded import NO_RETRIES
 from anynet_study.dispatch.snapshot import take
 from anynet_study.dispatch.worker import train_runs
 from anynet_study.files import write_text
 from anynet_study.models import backend_here
+from anynet_study.planning.memory import MOST, device_memory, run_bytes
 from anynet_study.store import read_journal
 from anynet_study.study_folder import StudyFolder
 from anynet_study.training import DeviceImages, Options, Outcome, RunSpec, make_trainer, train

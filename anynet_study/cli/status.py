@@ -39,7 +39,11 @@ def status(
     """
     from rich.console import Console
 
-    from anynet_study.dispatch import JournalReader, current_status, open_study
+    from anynet_study.dispatch import (
+        JournalReader,
+        current_status,
+        open_study,
+    )
 
     if not SHORTEST_WAIT <= every <= LONGEST_WAIT:
         legal = f"{SHORTEST_WAIT:g} to {LONGEST_WAIT:g}"

@@ -53,7 +53,11 @@ def run(
 
         print_dry_run(sweep_file, overrides or [], as_json)
         return
-    from anynet_study.dispatch import Allowed, Recorded, open_sweep
+    from anynet_study.dispatch import (
+        Allowed,
+        Recorded,
+        open_sweep,
+    )
     from anynet_study.stages import run_study
 
     study = open_sweep(sweep_file, overrides or [])

@@ -13,11 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
-from anynet_study.dispatch.cost.prices import CostModel, asks_for_gpu, built_in_cost, expected_cost
-from anynet_study.dispatch.plan import Plan, Prices
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import Recorded, Timing
 from anynet_study.dispatch.slurm.site import Site
+from anynet_study.planning import (
+    CostModel,
+    Plan,
+    PlannedRun,
+    Prices,
+    asks_for_gpu,
+    built_in_cost,
+    expected_cost,
+)
 from anynet_study.sweep import Launch
 
 #: The factor is computed from the latest runs, at most so many: more would change it little.

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import submitit
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.cost.devices import gpus_here
 from anynet_study.dispatch.executors import (
     DETACHED,
     FOREVER_MIN,
@@ -31,8 +30,6 @@ from anynet_study.dispatch.failures import (
 )
 from anynet_study.dispatch.ledger import SubmittedJob, logs_name
 from anynet_study.dispatch.pack import pack_for_workers
-from anynet_study.dispatch.plan import Plan
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.process import tell_to_leave
 from anynet_study.dispatch.recorded import NO_RETRIES, JournalReader, Recorded, Retries, Retry
 from anynet_study.dispatch.snapshot import Snapshot, take
@@ -41,6 +38,11 @@ from anynet_study.dispatch.task import Task, Worklist, worklist_file
 from anynet_study.dispatch.worker_state import alive_file, changed, remove_states
 from anynet_study.errors import WorkFailedError
 from anynet_study.files import naming
+from anynet_study.planning import (
+    Plan,
+    PlannedRun,
+    gpus_here,
+)
 from anynet_study.progress import Report, progress
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep

@@ -11,7 +11,6 @@ from typing import TypeVar, cast
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.cost.memory import gpu_capacity
 from anynet_study.dispatch.journalling import (
     Trained,
     WorkerJournals,
@@ -24,14 +23,19 @@ from anynet_study.dispatch.journalling import (
     training_steps,
 )
 from anynet_study.dispatch.pack import cohorts
-from anynet_study.dispatch.plan import Plan, make_plan
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Retries
-from anynet_study.dispatch.settings import evaluations_by_dataset, load_views
 from anynet_study.dispatch.snapshot import check as check_snapshot
 from anynet_study.errors import UserError
 from anynet_study.models import backend_here
+from anynet_study.planning import (
+    Plan,
+    PlannedRun,
+    evaluations_by_dataset,
+    gpu_capacity,
+    load_views,
+    make_plan,
+)
 from anynet_study.store import scores_file
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep

@@ -13,8 +13,8 @@ from anynet_study.data import (
     make_view,
     present,
 )
-from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
 from anynet_study.errors import UserError
+from anynet_study.planning.features import FurtherEvaluation, Workload
 from anynet_study.sweep import Sweep
 from anynet_study.training import (
     EvaluationSet,

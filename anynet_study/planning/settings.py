@@ -16,10 +16,10 @@ from anynet_study.data import (
     union_of,
 )
 from anynet_study.design_space import AnyNetwork, Architecture, Group, Population, groups_of
-from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
-from anynet_study.dispatch.cost.sizes import DatasetSize, size_of_view
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
+from anynet_study.planning.features import FurtherEvaluation, Workload
+from anynet_study.planning.sizes import DatasetSize, size_of_view
 from anynet_study.sweep import START_KEYS, VALIDATION, Sweep, Trial
 from anynet_study.training import (
     OF_HEADS,

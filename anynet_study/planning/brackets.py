@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from anynet_study.dispatch.planned_run import PlannedRun
-from anynet_study.dispatch.settings import Setting
+from anynet_study.planning.planned_run import PlannedRun
+from anynet_study.planning.settings import Setting
 from anynet_study.sweep import Tuning
 
 #: The validation error of a run in percent, by the evaluation of this id: infinite where the run

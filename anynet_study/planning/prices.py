@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from anynet_study.dispatch.cost.devices import gpu_here
-from anynet_study.dispatch.cost.features import Features, FloatArray
 from anynet_study.errors import UserError, counted
 from anynet_study.files import read_regular
+from anynet_study.planning.devices import gpu_here
+from anynet_study.planning.features import Features, FloatArray
 
 #: Slurm options that ask for a GPU, by submitit's names.
 GPU_OPTIONS = ("gpus_per_node", "gpus_per_task", "gres")

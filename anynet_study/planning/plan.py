@@ -10,13 +10,13 @@ from typing import overload
 
 from anynet_study.data import DatasetView, KeptDatasets
 from anynet_study.design_space import AnyNetwork, ForeignNetwork, Population
-from anynet_study.dispatch.brackets import Brackets, Judge, not_known
-from anynet_study.dispatch.cost.features import evaluation_features, run_features
-from anynet_study.dispatch.cost.prices import CostModel, expected_cost
-from anynet_study.dispatch.planned_run import PlannedRun
-from anynet_study.dispatch.settings import Setting, refuse_twins, settings_of
 from anynet_study.errors import UserError
 from anynet_study.files import sha256_of
+from anynet_study.planning.brackets import Brackets, Judge, not_known
+from anynet_study.planning.features import evaluation_features, run_features
+from anynet_study.planning.planned_run import PlannedRun
+from anynet_study.planning.prices import CostModel, expected_cost
+from anynet_study.planning.settings import Setting, refuse_twins, settings_of
 from anynet_study.sweep import RecipeSpec, Sweep, stated
 from anynet_study.training import Inherited, RunSpec, as_json, canonical_text, id_of
 
