@@ -204,7 +204,7 @@ def probe_accounts() -> Iterator[ProbeResult]:
         return
     if not accounts:
         advice = "ask for one if sbatch refuses, and set launch.slurm.account"
-        yield ProbeResult("account", "none of yours", advice, "note")
+        yield ProbeResult("account", "you have none", advice, "note")
     names = sorted({row["Account"] for row in accounts})
     if len(names) > 1:
         yield ProbeResult("account", ", ".join(names), "launch.slurm.account chooses")

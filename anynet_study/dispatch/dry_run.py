@@ -71,7 +71,7 @@ class Begun:
 
 
 def begun_study(sweep: Sweep, population: Population) -> Begun:
-    """What the study of a sweep has finished; runs and their order are those of `sweep_cost`."""
+    """What the study of a sweep has finished, and what the sweep changes of it."""
     cost, study = expected_on(sweep.launch), StudyFolder.of(sweep)
     reader = JournalReader(study.journals)
     recorded = reader.read()
@@ -94,7 +94,7 @@ def begun_study(sweep: Sweep, population: Population) -> Begun:
 
 
 def kind_of(run: PlannedRun) -> Kind:
-    """What a run is called; of trials of one rung, which of them go on is not known beforehand."""
+    """What tells a run from others. Trials of one rung are alike: who goes on is not known yet."""
     rung = run.trial.rung if run.trial else 0
     recipe = stated(run.recipe) if rung or (run.trial and run.replicate) else run.recipe
     return run.place, run.dataset, recipe, rung, run.replicate
