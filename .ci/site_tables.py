@@ -1,10 +1,17 @@
-"""A hook of MkDocs: tables of what the code says itself, in the place of marks in the pages."""
+"""Write into the pages of docs/ what the code says itself, between marks; --check: is it current?
+
+They are committed, so that the pages are whole where they are read.
+"""
 
 import ast
 import html
+import importlib
+import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import anynet_study
 from anynet_study.sweep import explain
 
 ROOT = Path(__file__).parents[1]
@@ -12,13 +19,31 @@ PARTS = ("", "population", "datasets", "recipes", "recipes.NAME.tuning")
 PARTS += ("replicates", "evaluations", "launch")
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """The page, with tables in the place of the marks."""
-    made = {"keys": keys, "experiments": experiments, "scripts": scripts}
+def written(page: Path) -> str:
+    """The page as it should be: what its marks name stands between them."""
+    made: dict[str, Callable[[], str]] = {"keys": keys, "experiments": experiments}
+    made |= {"scripts": scripts, "names": lambda: names(page)}
+    text = page.read_text(encoding="utf-8")
     for mark, make in made.items():
-        if f"<!-- {mark} -->" in markdown:
-            markdown = markdown.replace(f"<!-- {mark} -->", make())
-    return markdown
+        begin, end = f"<!-- {mark} -->", f"<!-- end of {mark} -->"
+        if begin in text:
+            before, _, rest = text.partition(begin)
+            _, _, after = rest.partition(end)
+            text = f"{before}{begin}\n\n{make().strip()}\n\n{end}{after}"
+    return text
+
+
+def names(page: Path) -> str:
+    """A row per name of which a page has the reference (`::: path.of.it`)."""
+    lines = ["| name | what it is |", "|---|---|"]
+    for path in re.findall(r"^::: (\S+)", page.read_text(encoding="utf-8"), re.MULTILINE):
+        module, _, name = path.rpartition(".")
+        told = " ".join(
+            (getattr(importlib.import_module(module), name).__doc__ or "").split("\n\n")[0].split()
+        )
+        shown = f"anynet_study.{name}" if hasattr(anynet_study, name) else path
+        lines.append(f"| `{shown}` | {told} |")
+    return "\n".join(lines)
 
 
 def keys() -> str:
@@ -27,8 +52,10 @@ def keys() -> str:
 
 
 def experiments() -> str:
-    """What `sweeps/README.md` says, without its heading."""
-    return (ROOT / "sweeps" / "README.md").read_text(encoding="utf-8").partition("\n")[2]
+    """What `sweeps/README.md` says, without its heading; links lead there from here."""
+    said = (ROOT / "sweeps" / "README.md").read_text(encoding="utf-8").partition("\n")[2]
+    said = said.replace("](../docs/", "](")
+    return re.sub(r"\[([^]]+)\]\(\.\./[^)]*\)", r"\1", said)  # a page links to pages alone
 
 
 def scripts() -> str:
@@ -51,7 +78,18 @@ def table(part: str) -> str:
     ]
     for key in explain(part)[1]:
         cells = (f"`{key.path}`", key.kind, key.default, key.meaning)
-        lines.append(
-            f"| {' | '.join(html.escape(cell).replace('|', '&#124;') for cell in cells)} |"
-        )
+        texts = (html.escape(cell, quote=False).replace("|", "&#124;") for cell in cells)
+        lines.append(f"| {' | '.join(texts)} |")
     return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    stale = []
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        if (text := written(page)) != page.read_text(encoding="utf-8"):
+            stale.append(page.name)
+            if "--check" not in sys.argv:
+                page.write_text(text, encoding="utf-8")
+    print(*stale)
+    if stale and "--check" in sys.argv:
+        sys.exit(f"stale: {', '.join(stale)}; write them: python .ci/site_tables.py")

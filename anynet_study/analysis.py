@@ -162,6 +162,16 @@ class Analysed:
         #: An analysis calls this with the share of its work that is done.
         self.progress: Callable[[float], None] = lambda share: None
 
+    @property
+    def known_tables(self) -> tuple[str, ...]:
+        """The names of all tables, whether they can be made or not."""
+        return tuple(name for name, analysis in self.analyses.items() if analysis.table)
+
+    @property
+    def known_figures(self) -> tuple[str, ...]:
+        """The names of all figures, whether they can be drawn or not."""
+        return tuple(it.name for analysis in self.analyses.values() for it in analysis.figures)
+
     def table(self, name: str) -> pd.DataFrame:
         """The table of an analysis; its `attrs` say how it was computed.
 
@@ -237,8 +247,7 @@ class Analysed:
         for analysis in self.analyses.values():
             if analysis.table and name in (analysis.name, *analysis.older_names):
                 return analysis
-        legal = [name for name, analysis in self.analyses.items() if analysis.table]
-        raise UserError(f"unknown table {name!r}; choose from {', '.join(legal)}")
+        raise UserError(f"unknown table {name!r}; choose from {', '.join(self.known_tables)}")
 
     def study_figure(self, name: str) -> StudyFigure[Any]:
         """Look up a figure; UserError lists the legal names."""
@@ -246,8 +255,7 @@ class Analysed:
         for figure in figures:
             if name in (figure.name, *figure.older_names):
                 return figure
-        legal = ", ".join(figure.name for figure in figures)
-        raise UserError(f"unknown figure {name!r}; choose from {legal}")
+        raise UserError(f"unknown figure {name!r}; choose from {', '.join(self.known_figures)}")
 
     def analysis_of(self, figure: StudyFigure[Any]) -> Analysis[Any]:
         """The analysis that a figure shows."""

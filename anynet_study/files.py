@@ -5,14 +5,18 @@ import errno
 import hashlib
 import os
 import re
+import resource
 import secrets
 import shutil
 import socket
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from anynet_study.errors import UserError
 
 #: What a kill may leave: hidden, with the host and the process that made it.
 _LEFT = re.compile(r"\..+~(?P<host>.+)~(?P<pid>\d+)-[0-9a-f]{8}\.tmp", re.DOTALL)
@@ -22,6 +26,10 @@ _ASIDE = re.compile(r"\.(?P<name>.+)~aside", re.DOTALL)
 STALE_SECONDS = 7 * 24 * 3600.0
 #: Of Linux: two names are exchanged in one step (`renameat2`).
 _AT_CURRENT_FOLDER, _EXCHANGE = -100, 2
+#: In bytes: what a table of strangers may take while it is read.
+MOST_MEMORY = 3 << 28
+#: A limit is the whole process's: two threads would give each other's back.
+_ONE_LIMIT = threading.RLock()
 
 
 def beside(path: Path) -> Path:
@@ -190,6 +198,30 @@ def read_regular(path: Path, most: int = 64 << 20) -> bytes:
         if found.st_size > most:
             raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", str(path))
         return file.read()
+
+
+@contextmanager
+def within_memory(what: object, most: int = MOST_MEMORY) -> Iterator[None]:
+    """Let a library that reads what strangers wrote take no more than `most` bytes of memory.
+
+    Libraries allocate what a file claims, or unpacks to, before anybody can look at it. The limit
+    is the operating system's, of the whole process, and only while the block runs; one thread at a
+    time is in such a block. Raises UserError that begins with `what`. Without effect where the
+    system does not tell how much memory a process has (macOS).
+    """
+    with _ONE_LIMIT:
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        with suppress(OSError):
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            asked = pages * resource.getpagesize() + most
+            if soft == resource.RLIM_INFINITY or asked < soft:
+                resource.setrlimit(resource.RLIMIT_AS, (asked, hard))
+        try:
+            yield
+        except MemoryError:  # pyarrow's is one as well
+            raise UserError(f"{what}: takes more than {most / 2**30:.3g} GiB of memory") from None
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def sha256_of(path: Path) -> str:

@@ -1,13 +1,16 @@
-"""Functions of the user's own, named MODULE:FUNCTION."""
+"""Functions and other objects of the user's own, named MODULE:NAME."""
 
 import functools
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
 from anynet_study.errors import UserError, first_line
+
+T = TypeVar("T")
 
 
 def open_function(text: str, option: str) -> Callable[..., Any]:
@@ -15,24 +18,14 @@ def open_function(text: str, option: str) -> Callable[..., Any]:
 
     What goes wrong in a call is a UserError, too.
     """
-    module, _, name = text.partition(":")
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.append(folder)  # a script's folder is there, the command's is not
-    importlib.invalidate_caches()  # the file may be new
-    try:
-        loaded = importlib.import_module(module)
-        found = getattr(loaded, name, None)
-    except Exception as error:  # whatever the module does when it is imported
-        raise UserError(f"{option} {text}: {module}: {first_line(error)}") from None
+    loaded, found = _imported(text, option)
     if not callable(found):
         here = [
             key
             for key, value in vars(loaded).items()
             if callable(value) and getattr(value, "__module__", "") == loaded.__name__
         ]
-        listed = f"; legal: {', '.join(here)}" if here else ""
-        raise UserError(f"{option} {text}: {module} has no function {name!r}{listed}")
+        raise _absent(text, option, "function", here)
 
     @functools.wraps(found)
     def called(*given: Any, **named: Any) -> Any:
@@ -42,3 +35,32 @@ def open_function(text: str, option: str) -> Callable[..., Any]:
             raise UserError(f"{option} {text}: {first_line(error)}") from error
 
     return called
+
+
+def open_instance(text: str, option: str, kind: type[T]) -> T:
+    """Anybody's MODULE:NAME of a kind, also of a file in this folder; UserError as above."""
+    loaded, found = _imported(text, option)
+    if not isinstance(found, kind):
+        here = [key for key, value in vars(loaded).items() if isinstance(value, kind)]
+        raise _absent(text, option, kind.__name__, here)
+    return found
+
+
+def _imported(text: str, option: str) -> tuple[ModuleType, Any]:
+    """The module, and what has the name in it; None where there is nothing."""
+    module, _, name = text.partition(":")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)  # a script's folder is there, the command's is not
+    importlib.invalidate_caches()  # the file may be new
+    try:
+        loaded = importlib.import_module(module)
+        return loaded, getattr(loaded, name, None)
+    except Exception as error:  # whatever the module does when it is imported
+        raise UserError(f"{option} {text}: {module}: {first_line(error)}") from None
+
+
+def _absent(text: str, option: str, what: str, here: Sequence[str]) -> UserError:
+    module, _, name = text.partition(":")
+    listed = f"; legal: {', '.join(here)}" if here else ""
+    return UserError(f"{option} {text}: {module} has no {what} {name!r}{listed}")

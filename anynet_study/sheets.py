@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError, first_line
+from anynet_study.files import read_regular, within_memory
 
 JSON_LINES = (".jsonl", ".ndjson")
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
@@ -189,6 +190,11 @@ def read_sheet(path: Path, separator: str = "", encoding: str = "") -> Sheet:
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file")
+    with within_memory(path):
+        return _sheet(path, separator, encoding)
+
+
+def _sheet(path: Path, separator: str, encoding: str) -> Sheet:
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     ending, first_row = plain.suffix.lower(), 1
     if ending == ".parquet" and plain == path:
@@ -249,7 +255,7 @@ class Csv:
 
 def _content(path: Path) -> bytes:
     if path.suffix.lower() != ".gz":
-        return path.read_bytes()
+        return read_regular(path, MOST_BYTES)
     try:
         with gzip.open(path) as file:
             content = file.read(MOST_BYTES + 1)
@@ -391,8 +397,9 @@ def read_parquet(path: Path) -> pa.Table:
         )
         if cells > MOST_CELLS:
             raise UserError(f"{path}: {cells:,} cells; at most {MOST_CELLS:,} are read")
-        return file.read()
-    except (pa.ArrowException, OSError, MemoryError) as error:
+        with within_memory(path):
+            return file.read()
+    except (pa.ArrowException, OSError) as error:
         raise UserError(f"{path}: not a readable Parquet table ({first_line(error)})") from None
 
 

@@ -15,7 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import Event, Timer
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.files import within_memory
 
 if TYPE_CHECKING:  # importing it takes 0.1 s, which those who select nothing need not wait for
     import duckdb
 
 #: What DuckDB may hold for a statement of the user's, results included.
 MEMORY = "1GiB"
+#: In bytes: what it may take in all, that included.
+MOST_MEMORY = 5 << 28
 #: How long a SELECT may take.
 SECONDS = 300.0
 #: Of a condition, in characters.
@@ -66,10 +69,16 @@ def engine(memory: str = MEMORY) -> Iterator["duckdb.DuckDBPyConnection"]:
         yield connection
 
 
-def fetch(connection: "duckdb.DuckDBPyConnection", statement: str, what: str = "sql") -> pa.Table:
+def fetch(
+    connection: "duckdb.DuckDBPyConnection",
+    statement: str,
+    what: str = "sql",
+    most: int | None = MOST_MEMORY,
+) -> pa.Table:
     """The rows of a SELECT, in which decimals without a fraction are int64.
 
-    Raises UserError for what DuckDB refuses; the message begins with `what`.
+    `most`: bytes of memory that it may take in all; None for statements of our own. Raises
+    UserError for what DuckDB refuses; the message begins with `what`.
     """
     import duckdb
 
@@ -84,8 +93,10 @@ def fetch(connection: "duckdb.DuckDBPyConnection", statement: str, what: str = "
     timer.start()
     try:
         # A table in memory is bounded, and made with an ear for Ctrl-C; rows that stream are not.
-        connection.execute(f"create or replace temp table answer as {statement}")
-        return _plain(pa.table(connection.sql("from answer")))
+        # DuckDB does not count what some functions hold, such as histogram.
+        with within_memory(what, most) if most else nullcontext():
+            connection.execute(f"create or replace temp table answer as {statement}")
+            return _plain(pa.table(connection.sql("from answer")))
     except (duckdb.InterruptException, RuntimeError) as error:
         if late.is_set():
             raise UserError(f"{what}: takes longer than {SECONDS} s: select less") from None

@@ -18,23 +18,36 @@ from anynet_study.dispatch import (
     check_may_begin,
     finished_by_others,
     launch_missing,
+    open_study,
     open_sweep,
     train_all,
     trial_table,
 )
+from anynet_study.errors import UserError, counted
 from anynet_study.files import read_regular, sha256_of, write_text
 from anynet_study.metrics import chance_error
 from anynet_study.planning import evaluations_by_dataset, resolve_on
 from anynet_study.provenance import code_version
-from anynet_study.store import CollectReport, collect, find_store
-from anynet_study.study_folder import StudyFolder
+from anynet_study.store import (
+    CollectReport,
+    ResultStore,
+    collect,
+    find_store,
+    is_behind,
+    read_journals,
+)
+from anynet_study.study_folder import STUDIES, StudyFolder
 from anynet_study.sweep import Sweep
 from anynet_study.training import epoch_lengths, steps_per_epoch
 
 if TYPE_CHECKING:
     import submitit
 
+    from anynet_study.analyses import Concern
     from anynet_study.study import Study
+
+#: What runs are called in tables of errors.
+RUN_NAMES = ["architecture", "dataset", "replicate"]
 
 
 def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
@@ -91,8 +104,8 @@ def run(
     from anynet_study.analyses import load
 
     opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
-    run_study(opened, resamples, retry_failed, Allowed(changed=changed), print)
-    return load(opened.folder.folder, resamples=resamples)
+    done = run_study(opened, resamples, retry_failed, Allowed(changed=changed), print)
+    return done or load(opened.folder.folder, resamples=resamples)
 
 
 def launch(
@@ -129,8 +142,8 @@ def run_study(
     retry_failed: bool,
     allowed: Allowed,
     tell: Callable[[str], None],
-) -> bool:
-    """Train here what is missing of a study, collect it and write its report; False if all is done.
+) -> "Study | None":
+    """Train here what is missing of a study, collect it and write its report; None if all is done.
 
     `resamples`: of the report's bootstrap. `tell` gets lines for people. Raises UserError where
     another process is at the study, as `check_may_begin`, and as `dispatch.local.train_all`.
@@ -139,19 +152,33 @@ def run_study(
     if not retry_failed:
         if finished_by_others(study):
             find_store(folder.folder)  # what cannot be read is not claimed to be there
-            return False
+            return None
         if _report_is_current(folder, fingerprint(study, resamples)):
-            return False
+            return None
     check_may_begin(study, allowed)
     with folder.locked():
-        study.begin()
-        study = _trained(study, retry_failed)
-        for line in collect_warnings(collect_study(study)):
-            tell(line)
+        study = _trained_and_collected(study, retry_failed, tell)
         tell("writing the report")
-        _write_report(folder, resamples)
+        reported = _write_report(folder, resamples)
         write_text(_mark_file(folder), fingerprint(study, resamples))
-    return True
+    return reported
+
+
+def train_and_collect(study: OpenStudy, tell: Callable[[str], None]) -> None:
+    """Train here what is missing of a study and collect it, without a report; as `run_study`."""
+    check_may_begin(study, Allowed())
+    with study.folder.locked():
+        _trained_and_collected(study, False, tell)
+
+
+def _trained_and_collected(
+    study: OpenStudy, retry_failed: bool, tell: Callable[[str], None]
+) -> OpenStudy:
+    study.begin()
+    study = _trained(study, retry_failed)
+    for line in collect_warnings(collect_study(study)):
+        tell(line)
+    return study
 
 
 def _trained(study: OpenStudy, retry_failed: bool) -> OpenStudy:
@@ -166,11 +193,39 @@ def _trained(study: OpenStudy, retry_failed: bool) -> OpenStudy:
         study, retry_failed = grown, False
 
 
-def _write_report(folder: StudyFolder, resamples: int) -> None:
+def _write_report(folder: StudyFolder, resamples: int) -> "Study":
+    """Write the report; the study, with all its tables made."""
     from anynet_study.analyses import load
     from anynet_study.report import write_report
 
-    write_report(load(folder.results, resamples=resamples), folder.report.parent)
+    study = load(folder.results, resamples=resamples)
+    write_report(study, folder.report.parent)
+    return study
+
+
+def concerns_so_far(study: OpenStudy) -> "list[Concern]":
+    """What makes the answer of a study worth little, by the runs that are recorded now.
+
+    Nothing of what further runs may mend, such as that they are few.
+    """
+    records = read_journals(study.folder.journals)
+    if not len(records):
+        return []
+    import pandas as pd
+
+    from anynet_study.analyses import Evidence, concerns
+
+    main = next(iter(study.sweep.recipes))
+    planned = [run for run in study.plan if study.plan.called(run) == main]
+    names = {run.run_id: (run.architecture, run.dataset, run.replicate) for run in planned}
+    wanted = ["run_id", "evaluation_id", "status", "error", "started", "journal"]
+    known = records.select(wanted).to_pandas().sort_values(["started", "journal"])
+    mine = known["evaluation_id"].isna() & known["run_id"].isin(set(names))
+    known = known[mine & known["status"].ne("failed")].drop_duplicates("run_id")
+    called = pd.DataFrame([names[run_id] for run_id in known["run_id"]], columns=RUN_NAMES)
+    runs = called.join(known[["status", "error"]].reset_index(drop=True))
+    found = concerns(Evidence(runs, dataset_table(study.sweep, study.views).to_pandas()))
+    return [concern for concern in found if concern.kind in ("guessing", "noise")]
 
 
 def collect_warnings(made: CollectReport) -> list[str]:
@@ -208,6 +263,38 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
         evaluations=_evaluation_names(study),
         trials=trial_table(study.plan, views, recorded) if recorded else None,
     )
+
+
+def bring_up_to_date(where: str | Path, tell: Callable[[str], None]) -> None:
+    """Collect a study whose journals hold more than its results; nothing of anything else.
+
+    `where` names a study or its results.h5. `tell` gets a line for people: how many runs are new,
+    or why the results stay as they are.
+    """
+    folder = next((it for it in _folders(where) if it.sweep_file.is_file()), None)
+    if folder is None:
+        return
+    if folder.results.exists():
+        try:
+            if not is_behind(ResultStore(folder.results), folder.journals):
+                return
+        except UserError:  # the command that reads it says what is wrong with it
+            return
+    elif not len(read_journals(folder.journals)):
+        return
+    try:
+        made = collect_study(open_study(folder.folder))
+    except (UserError, OSError) as error:
+        tell(f"note: {folder.results} is older than the journals, and stays so: {error}")
+        return
+    tell(f"{folder.results}: collected, with {counted(made.new, 'new run')}")
+
+
+def _folders(where: str | Path) -> list[StudyFolder]:
+    path = Path(where)
+    if path.name == StudyFolder(path).results.name:
+        return [StudyFolder(path.parent)]
+    return [StudyFolder(path), StudyFolder(STUDIES / path)]
 
 
 def _evaluation_names(study: OpenStudy) -> dict[str, tuple[str, str]]:

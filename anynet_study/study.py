@@ -7,7 +7,7 @@ import html
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,8 @@ from anynet_study.errors import UserError
 from anynet_study.metrics import EvaluationKind
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as PlottedFigure
+
     from anynet_study.store import ResultStore
 
 NO_ROLES = "no source dataset with targets is known"
@@ -39,6 +41,101 @@ NO_TEST_SETS = "no dataset is said to be a further test set of another"
 SHIFT: EvaluationKind = "shift"
 NO_DISTANCES = "no distances of its datasets are known (data distance --study, or --distances)"
 NO_PREDICTIONS = "predictions are only in a results store"
+
+#: The names of the package's tables, and of its figures.
+Table = Literal[
+    "correlations",
+    "match",
+    "proxies",
+    "over-targets",
+    "regret",
+    "costs",
+    "sizes",
+    "widths",
+    "distance",
+    "drivers",
+    "stages",
+    "importance",
+    "configurations",
+    "bins",
+    "noise",
+    "corrected",
+    "rank-preservation",
+    "duration",
+    "budget",
+    "recipes",
+    "source-by-recipe",
+    "tuning",
+    "tuned",
+    "metrics",
+    "balance",
+    "class-or-size",
+    "training-drivers",
+    "transfer",
+    "beyond",
+    "others",
+    "improvement",
+    "shifts",
+    "shift-agreement",
+    "gaps",
+    "sampling-gaps",
+    "shift-ranks",
+    "average-robustness",
+    "recipe-robustness",
+    "effective-robustness",
+    "significance",
+    "order-changes",
+    "rank-changes",
+    "label-sets",
+    "class-accuracy",
+]
+Figure = Literal[
+    "heatmap",
+    "matrix",
+    "source",
+    "matched",
+    "proxies",
+    "family",
+    "regret",
+    "costs",
+    "widths",
+    "distance",
+    "depth",
+    "width",
+    "stages",
+    "stages-given",
+    "importance",
+    "configurations",
+    "bins",
+    "noise",
+    "rank-preservation",
+    "curves",
+    "duration",
+    "recipes",
+    "source-by-recipe",
+    "tuned",
+    "metrics",
+    "class-or-size",
+    "fitting",
+    "transfer",
+    "others",
+    "improvement",
+    "shifts",
+    "gaps",
+    "shift-ranks",
+    "effective-robustness",
+    "label-sets",
+    "class-accuracy",
+    "population",
+]
+#: What the completion of a study in a shell or notebook leaves out: for analyses, not for users.
+FOR_ANALYSES = frozenset(
+    {
+        *("inputs", "progress", "analyses", "analysis", "analysis_of", "study_figure"),
+        *("figure_data", "chosen", "kind_of", "tested_on", "staged", "read_all", "known", "get"),
+        *("make", "weighted", "left_out", "tables", "recipe_test_sets"),
+    }
+)
 
 T = TypeVar("T")
 
@@ -153,6 +250,47 @@ class Study(Analysed):
         from anynet_study import run
 
         return run(sweep, **options)
+
+    def __dir__(self) -> list[str]:
+        """What users need."""
+        names = {*super().__dir__(), *vars(self)} - FOR_ANALYSES
+        return sorted(name for name in names if not name.startswith("_"))
+
+    def table(self, name: Table | str) -> pd.DataFrame:
+        """The table of an analysis; its `attrs` say how it was computed.
+
+        Raises UserError with the reason where it cannot be made, and for an unknown name.
+        """
+        return super().table(name)
+
+    def figure(self, name: Figure | str) -> "PlottedFigure":
+        """A figure, drawn anew; UserError with the reason where there is none."""
+        return super().figure(name)
+
+    def results(self, architecture: Any) -> pd.DataFrame:
+        """What was measured of one architecture: a row per run, in the order of the study.
+
+        `architecture` is its id or name, or an `Architecture`. Of a store, DataFrame[dataset,
+        recipe, replicate, status, error (percent), metric, seconds, run_id] of the runs that the
+        sweep asks for; of a table of errors, DataFrame[dataset, error]. Raises UserError for an
+        architecture that the study does not have.
+
+        >>> import anynet_study
+        >>> errors = pd.DataFrame({"big": [30, 31], "small": [10, 12]}, index=["a", "b"])
+        >>> anynet_study.load(errors).results("b")
+          dataset  error
+        0     big   31.0
+        1   small   12.0
+        """
+        name = getattr(architecture, "id", architecture)
+        if name not in self.errors.index:
+            raise UserError(f"{self.name}: no architecture {name}")
+        if self.store is None:
+            return self.errors.loc[name].rename_axis("dataset").rename("error").reset_index()
+        columns = ["dataset", "recipe", "replicate", "status", "error", "metric", "seconds"]
+        runs = self.store.runs(["architecture", "planned", *columns, "run_id"])
+        mine = runs[runs["planned"] & runs["architecture"].eq(name)]
+        return mine[[*columns, "run_id"]].reset_index(drop=True)
 
     def __enter__(self) -> Self:
         """Read one and the same state of the store, though it is collected anew meanwhile."""

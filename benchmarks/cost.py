@@ -20,11 +20,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from anynet_study.design_space import groups_of
-from anynet_study.dispatch import (
-    JournalReader,
-    OpenStudy,
-    open_study,
-)
+from anynet_study.dispatch import JournalReader, OpenStudy, open_study
 from anynet_study.dispatch.calibration import latest_runs
 from anynet_study.planning import PlannedRun, built_in_cost
 from anynet_study.planning.features import Features, FloatArray, Workload, run_features

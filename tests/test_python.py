@@ -3,12 +3,15 @@
 import doctest
 import importlib
 import re
+import subprocess
 import sys
 from inspect import isfunction
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from small_study import run_records, small_study, write_store
 
 import anynet_study
 from anynet_study import DesignSpace
@@ -73,3 +76,67 @@ def test_figures_display_themselves() -> None:
     errors = pd.DataFrame({"big": [30.0, 31, 33, 34, 36], "small": [10.0, 12, 11, 13, 15]})
     study = anynet_study.load(errors, "big", resamples=100)
     assert study.figure("matrix")._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+
+
+def test_the_front_door_has_what_scripts_need() -> None:
+    assert anynet_study.apr.correlations.__name__ == "correlations"
+    assert anynet_study.plots.scatter_matrix.__name__ == "scatter_matrix"
+    assert anynet_study.UserError is UserError
+    assert re.match(r"\d+\.\d+", anynet_study.__version__)
+
+
+def test_a_study_completes_to_what_users_need() -> None:
+    study = anynet_study.load(pd.DataFrame({"big": [30, 31, 33, 34, 36]}))
+    shown = dir(study)
+    assert {"errors", "table", "figure", "results", "population", "best"} <= set(shown)
+    assert not {"inputs", "progress", "analysis_of", "read_all", "_made"} & set(shown)
+
+
+def test_results_of_one_architecture(tmp_path: Path) -> None:
+    made = small_study(4)
+    study = anynet_study.load(write_store(tmp_path / "s", made, run_records(made)))
+    first = study.errors.index[0]
+    found = study.results(first)
+    mine = made.replicates[made.replicates["architecture"].eq(first)]
+    assert list(found["error"]) == list(mine["error"])
+    assert list(found["dataset"].unique()) == list(study.errors.columns)
+    architecture = DesignSpace.anynetx().sample(4, flops=(360e6, 400e6), seed=0)[0]
+    pd.testing.assert_frame_equal(study.results(architecture), found)
+    with pytest.raises(UserError, match="s: no architecture nobody"):
+        study.results("nobody")
+
+
+def test_mistakes_in_a_sweep_are_one_line() -> None:
+    keys: dict[str, Any] = {
+        "population": {"count": 4},
+        "source": "digits",
+        "datasets": {"digits": {}},
+    }
+    with pytest.raises(UserError, match=r"^Sweep: unknown key `recipes.basic.epoch`; .*epochs"):
+        anynet_study.Sweep(name="first", recipes={"basic": {"epoch": 1}}, **keys)
+
+
+@pytest.mark.slow
+def test_a_sweep_in_typed_code_passes_a_type_checker(tmp_path: Path) -> None:
+    script = tmp_path / "typed.py"
+    script.write_text(
+        "import anynet_study\n\n"
+        "sweep = anynet_study.Sweep(\n"
+        "    name='first',\n"
+        "    population={'count': 8, 'flops': [0.4e6, 0.6e6], 'resolution': 8, 'classes': 10},\n"
+        "    source='digits',\n"
+        "    datasets={'digits': {}, 'gratings': {}},\n"
+        "    recipes={'basic': {'epochs': 2}},\n"
+        ")\n"
+        "table = anynet_study.run(sweep).table('match')\n"
+        "wrong = anynet_study.Sweep(name=1)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", "", "--follow-imports=silent", script],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[1],
+    )
+    wrong = [line for line in done.stdout.splitlines() if "error" in line]
+    assert all(":11:" in line for line in wrong[:-1]), done.stdout
+    assert any('incompatible type "int"' in line for line in wrong)

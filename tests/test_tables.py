@@ -11,7 +11,6 @@ from anynet_study.cli.tables import (
     frame_cells,
     number,
     print_table,
-    short_name,
     table_text,
 )
 from anynet_study.errors import amount
@@ -34,9 +33,12 @@ def test_what_fits_is_aligned_names_left_numbers_right() -> None:
 @pytest.mark.parametrize("width", [20, 30, 42])
 def test_split_tables_have_every_column_once_and_the_names_in_each_part(width: int) -> None:
     lines = table_text(HEADINGS, ROWS, wide="split", width=width).splitlines()
-    assert max(map(len, lines)) <= max(width, 18 + 2 + 12)
+    assert max(map(len, lines)) <= max(width, width // 2 + 2 + 12)
     text = "\n".join(lines)
-    assert text.count("dataset ") == text.count("a-dataset…ong-name") >= 1
+    parts = text.count("dataset ")
+    assert "…" not in text
+    assert sum(line.strip().startswith("digits") for line in lines) == parts >= 1
+    assert "".join(line[: width // 2].strip() for line in lines).count("name") == parts
     for shown in ("[1.20, 1.90]", "error", "rho", "12"):
         assert text.count(shown) == 1
 
@@ -75,4 +77,25 @@ def test_numbers() -> None:
     ]
     assert amount(9999, smallest=1e4) == "9999"
     assert (cell_text(None), cell_text(0.5), cell_text(True)) == ("", "0.50", "True")
-    assert short_name("imagenet-1000-10-balanced", 10) == "image…nced"
+
+
+def test_names_are_whole_on_a_terminal_that_has_room_and_folded_where_not() -> None:
+    name = "imagenetv2-matched-frequency"
+    rows = [[name, "0.91 [0.88, 0.94]", "0.52 [0.40, 0.60]"]]
+    headings = ["dataset", "a", "b"]
+    assert name in table_text(headings, rows, wide="split", width=60)
+    narrow = table_text(headings, rows, wide="split", width=40)
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert "…" not in narrow
+    folded = [line.split()[0] for line in narrow.splitlines() if line.startswith(("imag", "matc"))]
+    assert "".join(folded[:2]) in name
+
+
+@pytest.mark.parametrize("wide", ["split", "cut"])
+def test_nothing_is_cut_in_a_pipe(monkeypatch: pytest.MonkeyPatch, wide: str) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    name, many = "x" * 200, [str(number) * 9 for number in range(12)]
+    console = Console(file=io.StringIO(), force_terminal=False)
+    print_table(["name", *many], [[name, *many]], wide=wide, console=console)
+    _, row = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert (row.split()[0], row.split()[1:]) == (name, many)

@@ -14,6 +14,10 @@ from .design_spaces import read_spaces as read_spaces
 from .design_spaces import split_by as split_by
 from .design_spaces import split_by_name as split_by_name
 from .design_spaces import weigh as weigh
+from .health import Concern as Concern
+from .health import Evidence as Evidence
+from .health import concerns as concerns
+from .health import concerns_of as concerns_of
 from .loading import curves_of as curves_of
 from .loading import load as load
 from .loading import study_of as study_of
@@ -26,3 +30,4 @@ from .registry import Section as Section
 from .registry import TopicFindings as TopicFindings
 from .registry import chosen_names as chosen_names
 from .registry import findings as findings
+from .registry import known_analyses as known_analyses

@@ -84,6 +84,10 @@ Distances = Annotated[
     Path | None,
     typer.Option("--distances", help="Distances of the datasets, as `data distance -o` writes."),
 ]
+OwnAnalyses = Annotated[
+    list[str] | None,
+    typer.Option("--analysis", help="MODULE:NAME of an analysis of your own, also of a file here."),
+]
 Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
 Fraction = Annotated[
     bool | None,
@@ -130,6 +134,7 @@ class StudyOptions:
     distances: Distances = None
     accuracy: Accuracy = False
     fraction: Fraction = None
+    analysis: OwnAnalyses = None
 
     def load(self, source: Path) -> "Study":
         """The study, store or table, with these options."""
@@ -142,6 +147,7 @@ class StudyOptions:
             shifts=parse_names(self.shifts or []),
             evaluations=parse_names(self.evaluations or []),
             images=parse_counts("--images", self.images or [], "NAME=COUNT, such as val=50000"),
+            analysis=self.analysis or (),
             **how,
         )
 

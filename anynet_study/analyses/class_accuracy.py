@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from anynet_study import plots
-from anynet_study.analyses.building import Parts, stacked, with_interval
+from anynet_study.analyses.building import Parts, stacked
 from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.apr.bootstrap import resample
 from anynet_study.apr.options import with_attrs
@@ -72,10 +72,15 @@ def hardest(table: pd.DataFrame) -> list[str]:
         return []
     _, hard, easy = max(ends, key=lambda end: end[0])
     return [
-        f"Classes differ most on {hard['dataset']}: the mean accuracy of the architectures is "
-        f"{with_interval(hard, 'mean')}% on the hardest class ({hard['class']}) and "
-        f"{with_interval(easy, 'mean')}% on the easiest ({easy['class']})."
+        f"Classes differ most on {hard['dataset']}: an architecture classifies on average "
+        f"{_percents(hard)} of the images of the hardest class ({hard['class']}) correctly, and "
+        f"{_percents(easy)} of those of the easiest ({easy['class']})."
     ]
+
+
+def _percents(row: pd.Series) -> str:
+    """Mean accuracy with its interval, in whole percents."""
+    return f"{row['mean']:.0f}% [{row['low']:.0f}, {row['high']:.0f}]"
 
 
 CLASS_ACCURACY = Analysis[Study](

@@ -13,6 +13,7 @@ from anynet_study.analyses.building import (
     Parts,
     stacked,
 )
+from anynet_study.analyses.health import concerns_of
 from anynet_study.analysis import Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
@@ -23,9 +24,13 @@ if TYPE_CHECKING:
 
 #: Random parts of a study, of each size, whose intervals are measured.
 SUBSAMPLES = 20
+#: Most targets of which they are: each takes as long as all correlations.
+MOST_TARGETS = 16
 #: Most resamples of the intervals of those parts, and of each of more than so many pairs.
 MOST_RESAMPLES = 1_000
 MANY_PAIRS = 1_000
+#: An interval of this width needs no more architectures.
+NARROW = 0.1
 
 
 def correlations(study: Study) -> pd.DataFrame:
@@ -112,10 +117,11 @@ def sizes(study: Study) -> pd.DataFrame:
     width = found["high"] - found["low"]
     result = found[["source", "target", "estimate", "low", "high"]].assign(width=width)
     result["n"] = found["n"]
-    needed = {"for_half": 4 * found["n"], "for_a_tenth": found["n"] * (width / 0.1) ** 2}
+    needed = {"for_half": 4 * found["n"], "for_a_tenth": found["n"] * (width / NARROW) ** 2}
     for name, count in needed.items():
         # Sums of rounded widths must not add an architecture.
-        result[name] = np.ceil(count.where(width > 0) - 1e-9).astype("Int64")
+        most = np.maximum(count, found["n"])  # an interval of less than 0.1 has enough
+        result[name] = np.ceil(most.where(width > 0) - 1e-9).astype("Int64")
     return result.reset_index(drop=True)
 
 
@@ -125,12 +131,22 @@ def narrower(sizes: pd.DataFrame) -> list[str]:
     if known.empty:
         return []
     row = known.loc[known["width"].idxmax()]
-    return [
+    said = (
         f"The widest interval, of {row['source']} with {row['target']}, spans "
-        f"{wording.number(row['width'])} with {row['n']:,} architectures. It would be half as wide "
-        f"with about {row['for_half']:,} architectures, and 0.1 wide with about "
-        f"{row['for_a_tenth']:,}."
+        f"{wording.number(row['width'])} with {row['n']:,} architectures"
+    )
+    if row["width"] <= NARROW:
+        return [f"{said}: no more architectures are needed."]
+    return [
+        f"{said}. It would be half as wide with about {row['for_half']:,} architectures, and "
+        f"{NARROW} wide with about {row['for_a_tenth']:,}."
     ]
+
+
+def advised(study: Study, sizes: pd.DataFrame) -> list[str]:
+    """The same, unless what is seriously wrong with the study would remain with more of them."""
+    serious = {concern.kind for concern in concerns_of(study) if concern.serious}
+    return [] if serious - {"few"} else narrower(sizes)
 
 
 SIZES = Analysis[Study](
@@ -139,7 +155,7 @@ SIZES = Analysis[Study](
     table=sizes,
     headings={"estimate": "correlation", "for_half": "n for half the width"}
     | {"for_a_tenth": "n for a width of 0.1"},
-    say=lambda study, table: narrower(table),
+    say=advised,
     topic="How sure",
     section="proxies",
     heading="How many architectures would be enough?",
@@ -151,12 +167,16 @@ SIZES = Analysis[Study](
 
 def widths(study: Study) -> pd.DataFrame:
     """How wide the intervals of smaller studies are, against Fisher's approximation."""
-    source = study.roles.source
+    source, targets = study.roles.source, list(study.roles.targets)
     parts: Parts = {
         (source, target): partial(widths_of, study, source, target)
-        for target in study.roles.targets
+        for target in targets[:MOST_TARGETS]
     }
-    return stacked(["source", "target"], parts, study.progress)
+    table = stacked(["source", "target"], parts, study.progress)
+    if len(targets) > MOST_TARGETS:
+        said = f"Of the first {MOST_TARGETS} of {len(targets)} targets."
+        table.attrs["remarks"] = [*table.attrs.get("remarks", []), said]
+    return table
 
 
 def widths_of(study: Study, source: str, target: str) -> pd.DataFrame:

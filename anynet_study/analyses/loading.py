@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anynet_study.analyses.building import some_of
 from anynet_study.analyses.error_table import described, part_of, read_table
-from anynet_study.analyses.registry import ANALYSES
+from anynet_study.analyses.registry import ANALYSES, known_analyses
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
@@ -39,6 +39,7 @@ def load(
     distances: Path | None = None,
     accuracy: bool = False,
     fraction: bool | None = None,
+    analysis: Sequence[str] = (),
     **options: Any,
 ) -> Study:
     """Load a study: a folder or bare name, a results.h5, a CSV or Parquet table, a DataFrame.
@@ -51,7 +52,8 @@ def load(
     `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
     targets that have no other part. `shifts` are further test sets of the source, `images` the
     numbers of test images. `distances` is the file of distances between datasets that
-    `data distance` writes; in a study's folder it is found by itself. `options` are the fields of
+    `data distance` writes; in a study's folder it is found by itself. `analysis` adds analyses of
+    your own, MODULE:NAME of an `anynet_study.analysis.Analysis`. `options` are the fields of
     `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
     evaluations, unweighted, where.
 
@@ -75,6 +77,7 @@ def load(
         study = _of_file(Path(source), asked, chosen, accuracy, fraction)
     else:
         study = _of_store(source, asked, chosen, accuracy or fraction is not None)
+    study.analyses = known_analyses(analysis)
     if chosen.method == "kendall" and study.weights is not None:
         raise UserError(
             "--method: kendall takes no weights, which the architectures have; legal: spearman, "

@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import some
 from anynet_study.analysis import Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
@@ -55,26 +54,16 @@ def measured_and_freed(parts: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def noise_bounds(ceiling: pd.DataFrame) -> list[str]:
-    """Where training noise alone keeps correlations low."""
-    known = ceiling[ceiling["icc"].notna()]
-    unclear = list(known.loc[known["icc_low"] <= 0, "dataset"])
-    clear = known[known["icc_low"] > 0].sort_values("ceiling", kind="stable")
-    sentences = []
-    if unclear:
-        sentences.append(
-            f"On {some(unclear, len(ceiling))}, the replicates do not show that architectures "
-            "differ by more than training noise (the interval of the ICC includes 0): a low "
-            "correlation there may be noise, and more replicates would tell."
-        )
-    if len(clear):
-        lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
-        others = "of the other datasets, " if unclear and len(clear) > 1 else ""
-        sentences.append(
-            f"Training noise limits what any proxy can reach: {others}{most} {lowest['dataset']}, "
-            "where a single run cannot be expected to correlate above "
-            f"{wording.number(lowest['ceiling'])} even with a perfect proxy."
-        )
-    return sentences
+    """Where training noise alone keeps correlations low; where it hides all, `health` says so."""
+    clear = ceiling[ceiling["icc_low"] > 0].sort_values("ceiling", kind="stable")
+    if clear.empty:
+        return []
+    lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
+    return [
+        f"Training noise limits what any proxy can reach: {most} {lowest['dataset']}, where a "
+        "single run cannot be expected to correlate above "
+        f"{wording.number(lowest['ceiling'])} even with a perfect proxy."
+    ]
 
 
 NOISE = Analysis[Study](

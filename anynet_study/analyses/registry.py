@@ -1,8 +1,8 @@
 """Every analysis of a study, in order; the sections of a page; and what was found, in sentences."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 
 from anynet_study.analyses import (
     class_accuracy,
@@ -19,13 +19,10 @@ from anynet_study.analyses import (
     transfer,
     tuning,
 )
-from anynet_study.analyses.building import listed
 from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.errors import UserError
+from anynet_study.functions import open_instance
 from anynet_study.study import Study
-
-#: Fewer architectures than this give intervals too wide for more than a first impression.
-FEW = 50
 
 #: Every analysis by name, in the order in which they are shown.
 ANALYSES: dict[str, Analysis[Study]] = {
@@ -82,6 +79,32 @@ ANALYSES: dict[str, Analysis[Study]] = {
 #: The names of all that have a table, and of all figures.
 TABLES = tuple(name for name, analysis in ANALYSES.items() if analysis.table)
 FIGURES = tuple(figure.name for analysis in ANALYSES.values() for figure in analysis.figures)
+
+
+#: The group of entry points by which installed packages add analyses.
+GROUP = "anynet_study.analyses"
+
+
+def known_analyses(own: Sequence[str] = ()) -> dict[str, Analysis[Study]]:
+    """Every analysis by name: the package's, those of installed packages, and a user's own.
+
+    Installed packages name theirs as entry points of GROUP; `own` are MODULE:NAME, also of files in
+    this folder. Raises UserError for what is no `Analysis`, has the name of another, or a section
+    that the report does not have.
+    """
+    installed = {it.value: f"entry point {it.name}" for it in entry_points(group=GROUP)}
+    known = dict(ANALYSES)
+    for text, option in (installed | dict.fromkeys(own, "--analysis")).items():
+        analysis = open_instance(text, option, Analysis)
+        if analysis.name in known:
+            raise UserError(f"{option} {text}: there is an analysis {analysis.name!r} already")
+        sections = [section.id for section in SECTIONS]
+        if analysis.section not in ("", *sections):
+            raise UserError(
+                f"{option} {text}: section {analysis.section!r}; legal: {', '.join(sections)}"
+            )
+        known[analysis.name] = analysis
+    return known
 
 
 def chosen_names(
@@ -180,42 +203,10 @@ def findings(study: Study) -> list[TopicFindings]:
     It rests on tables that were made: `study.make(TABLES)` makes all of them.
     """
     said: dict[str, list[str]] = {topic: [] for topic in TOPICS}
-    for name, analysis in ANALYSES.items():
+    shown = dict(TOPICS)
+    for name, analysis in study.analyses.items():
         if analysis.say and name in study.tables:
-            said[analysis.topic] += analysis.say(study, study.tables[name])
-    said["How sure"] += caution(study)
-    return [TopicFindings(topic, TOPICS[topic], found) for topic, found in said.items() if found]
-
-
-def caution(study: Study) -> list[str]:
-    """Say when the population is too small to trust, and where networks have learnt nothing."""
-    said = guessing(study)
-    count = int(study.errors.notna().any(axis=1).sum())
-    effective = study.effective
-    if min(count, effective or count) >= FEW:
-        return said
-    weighted = f", of unequal weights and as good as {effective:.0f}," if effective else ""
-    return [
-        f"With {count} architectures{weighted} the intervals are wide: read this as a first "
-        "impression.",
-        *said,
-    ]
-
-
-def guessing(study: Study) -> list[str]:
-    """Datasets on which networks err as much as one guess for all images, or more."""
-    datasets = study.known("datasets")
-    if datasets is None:
-        return []
-    chance = dict(zip(datasets["dataset"], datasets["chance"], strict=True))
-    said = []
-    for name, errors in study.errors.items():
-        known, limit = errors.dropna(), chance.get(name, math.nan)
-        count = int((known >= limit).sum())
-        if count:
-            said.append(
-                f"{count} of {len(known)} architectures on {name} (guessing errs {limit:.1f}%)"
-            )
-    if not said:
-        return []
-    return [f"No better than guessing: {listed(said)}. Their order there says nothing about them."]
+            topic = analysis.topic or analysis.title
+            said.setdefault(topic, []).extend(analysis.say(study, study.tables[name]))
+            shown.setdefault(topic, analysis.section)
+    return [TopicFindings(topic, shown[topic], found) for topic, found in said.items() if found]

@@ -1,7 +1,7 @@
 """The tables of analyses for people, for other programs, and for LaTeX."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from anynet_study.analyses import ANALYSES
+from anynet_study.analyses import Concern, concerns_of, findings
 from anynet_study.analyses.building import some_of
 from anynet_study.analysis import Analysis, remarks
 from anynet_study.apr import as_matrix, exclusions
-from anynet_study.cli.tables import harmless, number, print_table, short_name, table_text
+from anynet_study.cli.tables import harmless, number, print_table, table_text
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
 from anynet_study.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
@@ -73,7 +73,7 @@ def formatted(study: Study, name: str, layout: str) -> str:
         return str(table.to_csv(index=False, lineterminator="\n"))
     if layout == "json":
         return json.dumps(records(table), indent=2) + "\n"
-    grid = grid_of(table, ANALYSES[name])
+    grid = grid_of(table, study.analyses[name])
     if layout == "latex":
         return _latex(study, name, grid)
     return table_text(grid.headings, _typed(grid).rows, left=grid.names)
@@ -94,6 +94,7 @@ def as_json(study: Study, names: list[str]) -> str:
         "datasets": list(study.errors.columns),
         "effective_architectures": study.effective,
         **vars(study.options),
+        "concerns": [vars(concern) for concern in concerns_of(study)],
         "tables": {name: records(study.tables[name]) for name in names},
         "remarks": {name: said for name in names if (said := remarks(study.tables[name]))},
         "not_made": {name: with_remedy(why) for name, why in study.left_out.items()},
@@ -116,12 +117,13 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
     """
     console = Terminal(highlight=False, markup=False)
     console.print(f"{study.name}: {_heading(study)}")
+    print_concerns(console, concerns_of(study))
     for name in names:
         table = study.tables[name]
         if len(table) <= MANY_ROWS or whole or name == "configurations":
-            print_analysis(console, ANALYSES[name], table)
+            print_analysis(console, study.analyses[name], table)
         else:
-            console.print(f"\n{ANALYSES[name].title}", style="bold")
+            console.print(f"\n{study.analyses[name].title}", style="bold")
             if name == "correlations":
                 _print_matrix(console, table)
             console.print(f"{len(table)} rows: --table {name}")
@@ -134,13 +136,31 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
 
 
 def print_summary(study: Study) -> None:
-    """Print the correlation matrix, and the best proxy of each target with its interval."""
+    """Print what the report says first: concerns, the answer, and the matrix of correlations.
+
+    It rests on the tables that were made, as those of a report.
+    """
     console = Terminal(highlight=False, markup=False)
-    matrix, proxies = study.table("correlations"), study.table("proxies")
     console.print(_heading(study))
-    _print_matrix(console, matrix)
-    print_analysis(console, ANALYSES["proxies"], proxies.groupby("target", sort=False).head(1))
+    print_concerns(console, concerns_of(study))
+    if "correlations" in study.tables:
+        console.print(f"\n{study.analyses['correlations'].title}", style="bold")
+        _print_matrix(console, study.tables["correlations"])
+    answer = findings(study)
+    for finding in answer:
+        console.print(f"\n{finding.topic}", style="bold")
+        console.print(finding.sentences[0])
+    if not answer:
+        console.print("no answer yet: the report says what is missing")
     _print_left_out(console, study)
+
+
+def print_concerns(console: Terminal, found: Sequence[Concern]) -> None:
+    """What makes the answer worth less, the worst first; nothing where there is nothing."""
+    if found:
+        console.print("\nbefore the answer:", style="bold")
+    for concern in found:
+        console.print(f"- {concern}")
 
 
 def print_analysis(console: Console, analysis: Analysis[Any], table: pd.DataFrame) -> None:
@@ -218,7 +238,7 @@ def _print_matrix(console: Console, table: pd.DataFrame) -> None:
     """The lower triangle of the correlations."""
     matrix = as_matrix(table)
     rows: list[list[Any]] = [
-        [f"{place} {short_name(str(name))}", *map(number, matrix.iloc[place - 1, : place - 1])]
+        [f"{place} {name}", *map(number, matrix.iloc[place - 1, : place - 1])]
         for place, name in enumerate(matrix.columns, 1)
     ]
     rows = [[*row, *[None] * (len(rows) - len(row))] for row in rows]
@@ -247,7 +267,7 @@ def basis(table: pd.DataFrame) -> list[str]:
 
 def _latex(study: Study, name: str, grid: Grid) -> str:
     """A table with a caption, for the package booktabs."""
-    analysis, table = ANALYSES[name], study.tables[name]
+    analysis, table = study.analyses[name], study.tables[name]
     part = study.options.where.translate(LATEX_TEXT)
     sentences = [analysis.title, *basis(table), *([f"Only runs where {part}"] if part else [])]
     sentences += [WHY_NO_INTERVAL.capitalize()] if grid.lacks_intervals else []

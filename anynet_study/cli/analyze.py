@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer.core import TyperCommand
 
 from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
-from anynet_study.cli.options import opt
+from anynet_study.cli.options import AsIs, current, opt
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def analyze(
             "A folder for a file per table; or a .txt, .csv, .json or .tex file.", "-o", "--output"
         ),
     ] = None,
+    as_is: AsIs = False,
     *,
     options: StudyOptions,
 ) -> None:
@@ -52,12 +53,14 @@ def analyze(
       anynet-study analyze errors.csv --table match --source ImageNet \\
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
-    from anynet_study.analyses import ANALYSES, TABLES, chosen_names
+    from anynet_study.analyses import chosen_names, known_analyses
     from anynet_study.cli import analysis_output as out
     from anynet_study.files import write_text
 
-    names = chosen_names("--table", table, [ANALYSES[name] for name in TABLES])
+    known = [it for it in known_analyses(options.analysis or ()).values() if it.table]
+    names = chosen_names("--table", table, known)
     layout = out.choose_layout("json" if as_json else layout, output, len(names))
+    current([source], as_is)
     study = options.load(source)
     found = made(study, names)
     if output is not None and not output.suffix:

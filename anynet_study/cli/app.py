@@ -19,6 +19,7 @@ from anynet_study.cli.jobs import cancel, logs
 from anynet_study.cli.labels import captions, folds, label, relabel
 from anynet_study.cli.launch import launch, retry
 from anynet_study.cli.options import opt
+from anynet_study.cli.pilot import pilot
 from anynet_study.cli.plot import ListsFigures, plot
 from anynet_study.cli.query import query
 from anynet_study.cli.report import report
@@ -73,7 +74,7 @@ def _options(
 ) -> None: ...
 
 
-STUDY = (run, sample, launch, status, cancel, retry, logs, collect, report, serve, track)
+STUDY = (pilot, run, sample, launch, status, cancel, retry, logs, collect, report, serve, track)
 app.command()(init)
 app.command()(sweep)
 app.command("list")(list_)

@@ -90,12 +90,7 @@ def logs(
 
 
 def _list(study: "StudyFolder", most: int, as_json: bool) -> None:
-    from anynet_study.dispatch import (
-        Recorded,
-        list_jobs,
-        live_jobs,
-        submitted_jobs,
-    )
+    from anynet_study.dispatch import Recorded, list_jobs, live_jobs, submitted_jobs
 
     jobs = list(submitted_jobs(study.jobs))
     recorded = Recorded.read(study.journals)

@@ -20,11 +20,7 @@ from anynet_study.errors import UserError, counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from anynet_study.dispatch import (
-        LaunchOptions,
-        LaunchReport,
-        OpenStudy,
-    )
+    from anynet_study.dispatch import LaunchOptions, LaunchReport, OpenStudy
 
 Cluster = Annotated[str, opt("local, slurm or debug; default: as the sweep says.")]
 Changes = Annotated[
@@ -66,11 +62,7 @@ def launch(
 
         print_dry_run(sweep_file, changes, as_json)
         return
-    from anynet_study.dispatch import (
-        Allowed,
-        LaunchOptions,
-        open_sweep,
-    )
+    from anynet_study.dispatch import Allowed, LaunchOptions, open_sweep
 
     options = LaunchOptions(allowed=Allowed(retrain, others_ended, changed))
     _launch(open_sweep(sweep_file, changes), options, as_json)
@@ -98,12 +90,7 @@ def retry(
       anynet-study retry paper --only oom launch.slurm.mem_gb=64
       anynet-study retry paper --only node,timeout launch.slurm.exclude=node7
     """
-    from anynet_study.dispatch import (
-        EVERY_KIND,
-        Allowed,
-        LaunchOptions,
-        open_study,
-    )
+    from anynet_study.dispatch import EVERY_KIND, Allowed, LaunchOptions, open_study
 
     kinds = {kind.strip() for kind in only.split(",")} if only else EVERY_KIND
     if unknown := sorted(kinds - EVERY_KIND):

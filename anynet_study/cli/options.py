@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,3 +46,14 @@ StoreName = Annotated[
         autocompletion=studies_and_files,
     ),
 ]
+AsIs = Annotated[
+    bool, opt("Read results as they were last collected, even if journals hold more.", "--as-is")
+]
+
+
+def current(sources: Iterable[str | Path], as_is: bool) -> None:
+    """Collect the studies among these whose journals hold more than their results."""
+    from anynet_study.stages import bring_up_to_date
+
+    for source in sources if not as_is else ():
+        bring_up_to_date(source, lambda line: typer.echo(line, err=True))

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
-from anynet_study.cli.options import opt
+from anynet_study.cli.options import AsIs, current, opt
 from anynet_study.errors import UserError
 
 
@@ -32,6 +32,15 @@ def plot(
     ] = "all",
     formats: Annotated[str, opt("png, pdf and svg, separated by commas.", "--format")] = "png,pdf",
     dpi: Annotated[int, opt("Pixels per inch of png.", min=50, max=1200)] = 200,
+    width: Annotated[str, opt("Width of a figure: 8.5cm, 85mm, 3.4in, 245pt.")] = "",
+    font_size: Annotated[
+        float | None, opt("Points of its labels; all letters change alike.", min=4, max=40)
+    ] = None,
+    rename: Annotated[
+        list[str] | None, opt("What a dataset is called on figures.", metavar="OLD=NEW,...")
+    ] = None,
+    style: Annotated[str, opt("A style of matplotlib: its name, or a file of settings.")] = "",
+    as_is: AsIs = False,
     *,
     options: StudyOptions,
 ) -> None:
@@ -40,19 +49,26 @@ def plot(
     \b
     Examples:
       anynet-study plot quickstart --figure source -o figures
+      anynet-study plot quickstart --figure matrix -o figures --width 8.5cm --font-size 8 \\
+        --rename digits=Digits,blobs=Spots
       anynet-study plot errors.csv --format pdf -o figures --source ImageNet \\
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
-    from anynet_study.analyses import ANALYSES, chosen_names
+    from anynet_study.analyses import chosen_names
+    from anynet_study.plots import Look, length, new_names
     from anynet_study.plots.saving import check_formats
     from anynet_study.report import draw_figures
 
     suffixes = formats.replace(" ", "").split(",")
     check_formats(suffixes)
+    inches = length("--width", width)
+    current([source], as_is)
     study = options.load(source)
-    figures = [known for analysis in ANALYSES.values() for known in analysis.figures]
+    figures = [known for analysis in study.analyses.values() for known in analysis.figures]
     names = chosen_names("--figure", figure, figures)
-    drawn = draw_figures(study, output, names, suffixes, dpi)
+    called = new_names("--rename", rename or [], list(map(str, study.errors.columns)))
+    look = Look(inches, font_size, called, style)
+    drawn = draw_figures(study, output, names, suffixes, dpi, look)
     for made in drawn:
         print(*made.files.values(), sep="\n", end="\n" if made.files else "")
     if study.weights is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anynet_study.analyses.arguments import studies_and_files
-from anynet_study.cli.options import AsJson, opt
+from anynet_study.cli.options import AsIs, AsJson, current, opt
 from anynet_study.cli.rows import TERMINAL_ROWS, Format, choose_format, print_rows, save_rows
 from anynet_study.cli.tables import harmless
 from anynet_study.errors import UserError
@@ -68,6 +68,7 @@ def query(
         Path | None, opt("File to write instead of printing.", "--output", "-o")
     ] = None,
     as_json: AsJson = False,
+    as_is: AsIs = False,
 ) -> None:
     """Select rows of results: runs, errors, curves and more.
 
@@ -100,6 +101,7 @@ def query(
         _refuse(given, "not with --sql, which says it all")
     elif table != "errors":
         _refuse(of_errors, "is of --table errors only")
+    current(stores, as_is)
     results = find_stores(stores)
     if sql:
         rows = run_sql(results, sql).slice(0, limit)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from anynet_study.analyses.arguments import StudyOptions, with_study_options
-from anynet_study.cli.options import StoreName, opt
+from anynet_study.cli.options import AsIs, StoreName, current, opt
 from anynet_study.errors import UserError
 
 
@@ -23,6 +23,7 @@ def report(
         list[str] | None,
         opt("Another study to set beside this one, dataset by dataset.", metavar="STUDY"),
     ] = None,
+    as_is: AsIs = False,
     *,
     options: StudyOptions,
 ) -> None:
@@ -38,13 +39,18 @@ def report(
       anynet-study report quickstart --figures heatmap,depth
       anynet-study report cifar --beside imagenet
     """
-    from anynet_study.analyses import ANALYSES, chosen_names
+    from anynet_study.analyses import chosen_names, known_analyses
     from anynet_study.report import write_report
 
-    known = [figure for analysis in ANALYSES.values() for figure in analysis.figures]
+    known = [
+        figure
+        for analysis in known_analyses(options.analysis or ()).values()
+        for figure in analysis.figures
+    ]
     names = chosen_names("--figures", figures, known) if figures else []
     if options.where and output is None:
         raise UserError("--where: say with -o where the report of a part of the study goes")
+    current([store, *(beside or [])], as_is)
     study = options.load(Path(store))
     if study.store is None:
         raise UserError(f"{store}: a report is of a study or its results.h5")

@@ -4,10 +4,12 @@ import io
 import json
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, first_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +65,7 @@ def save_rows(rows: "pa.Table", form: Format, output: Path) -> None:
 
     from anynet_study.files import replacing
 
-    with replacing(output) as temporary:
+    with _writable(form), replacing(output) as temporary:
         if form == "parquet":
             parquet.write_table(rows, temporary)
         else:
@@ -73,12 +75,25 @@ def save_rows(rows: "pa.Table", form: Format, output: Path) -> None:
 
 def print_rows(rows: "pa.Table", form: Format, most: int = TERMINAL_ROWS) -> None:
     """Print rows; as a table at most so many."""
-    if form != "table":
-        write_rows(rows, form, sys.stdout)
-        return
-    write_rows(rows.slice(0, most), form, sys.stdout)
-    if len(rows) > most:
+    shown = rows.slice(0, most) if form == "table" else rows
+    with _writable(form):
+        write_rows(shown, form, sys.stdout)
+    if len(shown) < len(rows):
         print(f"{most} of {len(rows)} rows; more with --limit", file=sys.stderr)
+
+
+@contextmanager
+def _writable(form: Format) -> Iterator[None]:
+    """UserError for what SQL can make and a format cannot hold, such as unions and far dates."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OverflowError) as error:
+        reason = first_line(error)
+        raise UserError(
+            f"not to be written as {form} ({reason}); cast it in SQL: x::text"
+        ) from None
 
 
 def write_rows(rows: "pa.Table", form: Format, file: Any, width: int | None = None) -> None:

@@ -28,8 +28,9 @@ def status(
     """Show the progress of a study, of its runs and its jobs.
 
     Reads the study's own files, and asks squeue once if it has jobs in Slurm; sacct is not needed.
-    With --watch it looks again until no job of the study runs or waits: in place on a terminal,
-    otherwise one line per look (with --json, of JSON). Ctrl-C stops watching, but no job.
+    What already makes the study's answer worth little, such as networks that only guess, comes
+    first. With --watch it looks again until no job of the study runs or waits: in place on a
+    terminal, otherwise one line per look (with --json, of JSON). Ctrl-C stops watching, but no job.
 
     \b
     Examples:
@@ -39,11 +40,8 @@ def status(
     """
     from rich.console import Console
 
-    from anynet_study.dispatch import (
-        JournalReader,
-        current_status,
-        open_study,
-    )
+    from anynet_study.dispatch import JournalReader, current_status, open_study
+    from anynet_study.stages import concerns_so_far
 
     if not SHORTEST_WAIT <= every <= LONGEST_WAIT:
         legal = f"{SHORTEST_WAIT:g} to {LONGEST_WAIT:g}"
@@ -57,8 +55,11 @@ def status(
     if watch:
         _watch(study.sweep.name, look, every, as_json)
     elif as_json:
-        print(json.dumps(asdict(look()), indent=2))
+        told = [vars(concern) for concern in concerns_so_far(study)]
+        print(json.dumps({**asdict(look()), "concerns": told}, indent=2))
     else:
+        for concern in concerns_so_far(study):
+            print(f"{concern}\n")
         Console().print(status_text(study.sweep.name, look()))
 
 

@@ -50,11 +50,7 @@ def list_(folder: Folder = Path("studies"), as_json: AsJson = False) -> None:
 
 def progress(folder: Path) -> Progress:
     """The progress of the study in a folder."""
-    from anynet_study.dispatch import (
-        JournalReader,
-        current_status,
-        open_study,
-    )
+    from anynet_study.dispatch import JournalReader, current_status, open_study
 
     try:
         study = open_study(folder)

@@ -17,11 +17,10 @@ from anynet_study.cli.options import (
     SweepFile,
     opt,
 )
-from anynet_study.errors import UserError, WorkFailedError
+from anynet_study.errors import WorkFailedError
 
 if TYPE_CHECKING:
     from anynet_study.dispatch import OpenStudy
-    from anynet_study.study_folder import StudyFolder
 
 RetryFailed = Annotated[bool, opt("Train failed runs once more.", "--retry-failed")]
 DryRunAsJson = Annotated[bool, opt("With --dry-run: print JSON for scripts.", "--json")]
@@ -53,17 +52,17 @@ def run(
 
         print_dry_run(sweep_file, overrides or [], as_json)
         return
-    from anynet_study.dispatch import (
-        Allowed,
-        Recorded,
-        open_sweep,
-    )
+    from anynet_study.dispatch import Allowed, Recorded, open_sweep
     from anynet_study.stages import run_study
 
     study = open_sweep(sweep_file, overrides or [])
     allowed = Allowed(retrain, others_ended, changed)
-    if run_study(study, resamples, retry_failed, allowed, lambda line: typer.echo(line, err=True)):
-        _print_summary(study.folder, resamples)
+    done = run_study(study, resamples, retry_failed, allowed, lambda it: typer.echo(it, err=True))
+    if done is not None:
+        from anynet_study.cli.analysis_output import print_summary
+
+        print_summary(done)
+        print(f"report: {study.folder.report}")
     else:
         runs, report = len(study.plan), study.folder.report
         print(f"nothing to do: all {runs} runs are recorded; report: {report}")
@@ -99,17 +98,6 @@ def collect(
         failed += f" ({by_kind(_failed(study))}; why: anynet-study status {study_name})"
     asked = made.runs - made.unplanned
     print(f"{study.folder.results}: {asked} of {len(study.plan)} planned runs, {failed}")
-
-
-def _print_summary(folder: "StudyFolder", resamples: int) -> None:
-    from anynet_study.analyses import load
-    from anynet_study.cli.analysis_output import print_summary
-
-    try:
-        print_summary(load(folder.results, resamples=resamples))
-    except UserError as error:  # the runs are there, only too few or too odd to be compared
-        print(f"no correlations: {error}")
-    print(f"report: {folder.report}")
 
 
 def _failed(study: "OpenStudy") -> Counter[str]:

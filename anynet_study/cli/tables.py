@@ -1,7 +1,9 @@
 """Tables on the terminal: every command prints them with `print_table`."""
 
+import os
 from collections.abc import Collection, Sequence
 from itertools import zip_longest
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 from anynet_study.errors import printable
@@ -13,8 +15,8 @@ if TYPE_CHECKING:
 
 #: Blanks between columns.
 GAP = 2
-#: Longest name that is shown whole.
-NAME_WIDTH = 18
+#: The share of a terminal's width that columns of names get, where a table needs several parts.
+NAMES_SHARE = 0.5
 #: A text column is shortened, rather than left out, if at least this many characters remain for it.
 SHORTENED = 40
 #: How a table is printed that is wider than the terminal; see `table_text`.
@@ -32,12 +34,16 @@ def print_table(
 ) -> None:
     """Print rows of cells under their headings; the options are those of `table_text`.
 
-    `console` (default: the terminal, 80 characters where there is none) says where and how wide.
+    `console` (default: the terminal, 80 characters where there is none) says where and how wide. In
+    a file or pipe of no stated width (COLUMNS), a table is as wide as it needs; but long texts are
+    folded.
     """
     from rich.console import Console
 
     console = console or Console()
-    text = table_text(headings, rows, width=console.width, styled=console.is_terminal, **options)
+    shown = console.is_terminal or "COLUMNS" in os.environ or options.get("wide", "fold") == "fold"
+    width = console.width if shown else None
+    text = table_text(headings, rows, width=width, styled=console.is_terminal, **options)
     # Written at once: rich itself would end the process if the reader of a pipe has left.
     console.file.write(text)
     console.file.flush()
@@ -60,9 +66,9 @@ def table_text(
     headings at blanks. If that is not enough, `wide` says what is done:
 
     - `fold`: long texts in columns aligned to the left go on in the next line of their cell.
-    - `split`: names (columns aligned to the left) are cut in the middle, intervals go below their
-      estimates (`0.91 [0.88, 0.94]` is one cell), and the columns that still do not fit follow in
-      further parts, each with the names.
+    - `split`: intervals go below their estimates (`0.91 [0.88, 0.94]` is one cell), long names
+      (columns aligned to the left) go on in the next line, and the columns that still do not fit
+      follow in further parts, each with the names.
     - `cut`: a long text column loses its end; columns that do not fit are left out and named.
 
     `styled`: bold title and headings, as a terminal shows them.
@@ -180,14 +186,6 @@ def number(value: float, digits: int = 2) -> str:
     return wording.number(value, digits).replace("−", "-")
 
 
-def short_name(name: str, width: int = NAME_WIDTH) -> str:
-    """A name on one line, cut in the middle if it is longer than `width`."""
-    if len(name) <= width:
-        return name
-    tail = width // 2 - 1
-    return name[: width - 1 - tail] + "…" + name[len(name) - tail :]
-
-
 def table_width(grid: Sequence[Sequence[str]]) -> int:
     """Characters of the widest line of a table; `grid` is its headings and its rows."""
     return sum(map(_width, zip(*grid, strict=True))) + GAP * (len(grid[0]) - 1) if grid[0] else 1
@@ -205,14 +203,30 @@ def _fitted(grid: list[list[str]], lefts: set[int], width: int, wide: Wide) -> l
     grid = [[heading.replace(" ", "\n") for heading in grid[0]], *grid[1:]]
     if wide == "fold" or table_width(grid) <= width:
         return [(grid, lefts)]
-    rows = [
-        [short_name(cell) if place in lefts else cell for place, cell in enumerate(row)]
-        for row in grid[1:]
+    grid = [[cell.replace(" [", "\n[") for cell in row] for row in grid]
+    if table_width(grid) <= width:
+        return [(grid, lefts)]
+    return _split(_folded(grid, lefts, int(width * NAMES_SHARE)), lefts, width)
+
+
+def _folded(grid: list[list[str]], lefts: set[int], room: int) -> list[list[str]]:
+    """The longest names go on in further lines, so that the columns of names fit into `room`."""
+    widths = {place: _width([row[place] for row in grid]) for place in lefts}
+    most = max(widths.values(), default=1)
+    while most > 1 and sum(min(width, most) + GAP for width in widths.values()) > room:
+        most -= 1
+    return [
+        [
+            "\n".join(fold(line, most) for line in cell.split("\n")) if place in lefts else cell
+            for place, cell in enumerate(row)
+        ]
+        for row in grid
     ]
-    grid = [grid[0], *rows]
-    if table_width(grid) > width:
-        grid = [[cell.replace(" [", "\n[") for cell in row] for row in grid]
-    return _split(grid, lefts, width)
+
+
+def fold(text: str, width: int) -> str:
+    """A text in lines of at most `width` characters, if possible broken at blanks and hyphens."""
+    return "\n".join(wrap(text, width)) or text
 
 
 def _split(grid: list[list[str]], lefts: set[int], width: int) -> list[_Part]:

@@ -101,13 +101,13 @@ class Variant(BaseModel):
     base: Bases
     #: The share of each class that `data add` must have held out for tests (its --test-share). A
     #: dataset that was packed with another share, or that has an official test split, is refused.
-    #: None: any dataset is accepted.
+    #: By default, any dataset is accepted.
     test_share: Annotated[Share, Field(gt=0, lt=1)] | None = None
     #: Lists of classes that become one class, by the name of the new class. Classes in no list are
     #: left out. In a union, `cat` means the class cat of every dataset that has one, and `pets:cat`
     #: only that of the dataset pets.
     groups: ClassGroups = None
-    #: How many classes are drawn with `class_seed`, or a list of classes. None: all.
+    #: How many classes are drawn with `class_seed`, or a list of classes. By default, all.
     classes: ClassChoice | None = None
     #: Seed of the draw of classes. With the same seed, a smaller draw is part of a larger one.
     class_seed: int = Field(default=0, ge=0)

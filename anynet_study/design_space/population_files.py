@@ -40,7 +40,7 @@ from anynet_study.design_space.population_table import (
 )
 from anynet_study.design_space.reference import reference
 from anynet_study.errors import UserError, first_line
-from anynet_study.files import read_regular, replacing, write_text
+from anynet_study.files import read_regular, replacing, within_memory, write_text
 
 DIGEST_KEY = b"anynet_study.sha256"
 #: Formats without digests, from when there was one law of drawing, and in the first one kind of
@@ -131,12 +131,15 @@ def read_population(
             file = pq.ParquetFile(pa.BufferReader(content))
             if file.metadata.num_rows > MAX_COUNT:
                 raise UserError(f"{path}: it has more than {MAX_COUNT:,} rows")
-            table = file.read(use_threads=False)
+            with within_memory(path):
+                table = file.read(use_threads=False)
             # Of the bytes: a damaged footer can lose all metadata.
             if METADATA_KEY in content or DIGEST_KEY in content:
                 return _checked(table, path), None
             _check_columns(table.column_names, path)
-            rows = [(f"row {number}", cells) for number, cells in enumerate(table.to_pylist(), 1)]
+            with within_memory(path):
+                cells = table.to_pylist()
+            rows = [(f"row {number}", row) for number, row in enumerate(cells, 1)]
     except (*UNREADABLE, csv.Error, pa.ArrowException) as error:
         kind = {".csv": "CSV", ".json": "JSON"}.get(path.suffix.lower(), "Parquet")
         reason = first_line(error)

@@ -18,10 +18,7 @@ from filelock import FileLock
 
 from anynet_study.dispatch.slurm.commands import ask
 from anynet_study.files import write_text
-from anynet_study.planning import (
-    gpu_here,
-    gpus_here,
-)
+from anynet_study.planning import gpu_here, gpus_here
 
 GPU = re.compile(r"gpu:(?:([^:(,]+):)?(\d+)")
 ASSOCIATION = ("Account", "MaxSubmit", "GrpSubmit", "MaxJobs", "QOS")

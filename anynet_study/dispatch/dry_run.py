@@ -14,14 +14,7 @@ from anynet_study.dispatch.recorded import JournalReader
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.submission import first_script
 from anynet_study.errors import UserError
-from anynet_study.planning import (
-    CostModel,
-    Plan,
-    PlannedRun,
-    asks_for_gpu,
-    load_views,
-    make_plan,
-)
+from anynet_study.planning import CostModel, Plan, PlannedRun, asks_for_gpu, load_views, make_plan
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep, stated
 

@@ -20,9 +20,7 @@ from anynet_study.dispatch.recorded import Failure, JournalReader, Recorded, Ret
 from anynet_study.dispatch.slurm.commands import ENDS, end_reasons
 from anynet_study.dispatch.slurm.site import nodes_to_exclude
 from anynet_study.dispatch.worker_state import Said, alive_file, changed
-from anynet_study.planning import (
-    Plan,
-)
+from anynet_study.planning import Plan
 from anynet_study.provenance import code_version
 from anynet_study.store import FailureKind, JournalWriter, RunRecord
 from anynet_study.study_folder import StudyFolder

@@ -17,9 +17,7 @@ from anynet_study.dispatch.worker_state import WorkerState
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
 from anynet_study.models import Backend, ChangedNetworkError, libraries, processor
-from anynet_study.planning import (
-    PlannedRun,
-)
+from anynet_study.planning import PlannedRun
 from anynet_study.provenance import code_version
 from anynet_study.store import (
     EVALUATIONS_SUFFIX,

@@ -25,9 +25,7 @@ from anynet_study.dispatch.submission import Submitted, check_slurm, submit_to_s
 from anynet_study.dispatch.tuning import check_tuning
 from anynet_study.dispatch.worker_state import alive_file, remove_states
 from anynet_study.errors import UserError, counted
-from anynet_study.planning import (
-    Plan,
-)
+from anynet_study.planning import Plan
 from anynet_study.progress import duration
 
 #: What Slurm's patterns, lists of folders and scripts have a meaning for: it drops a backslash.

@@ -43,11 +43,7 @@ from anynet_study.dispatch.task import Task, Worklist, worklist_file
 from anynet_study.dispatch.worker_state import alive_file, changed, remove_states
 from anynet_study.errors import WorkFailedError
 from anynet_study.files import naming
-from anynet_study.planning import (
-    Plan,
-    PlannedRun,
-    gpus_here,
-)
+from anynet_study.planning import Plan, PlannedRun, gpus_here
 from anynet_study.progress import Report, progress
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep

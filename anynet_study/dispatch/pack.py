@@ -5,11 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import inf
 
-from anynet_study.planning import (
-    MOST,
-    PlannedRun,
-    asks_for_gpu,
-)
+from anynet_study.planning import MOST, PlannedRun, asks_for_gpu
 from anynet_study.sweep import Launch
 
 #: Architectures looked at together, as a multiple of those trained at a time: the more, the more

@@ -13,10 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.planning import (
-    Plan,
-    PlannedRun,
-)
+from anynet_study.planning import Plan, PlannedRun
 from anynet_study.store import read_journals
 
 #: What is kept of each record, to tell how fast runs end and to predict the length of others.

@@ -15,9 +15,7 @@ from anynet_study.dispatch.pack import last_end
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Throughput
 from anynet_study.dispatch.worker_state import SILENT
 from anynet_study.errors import WorkFailedError
-from anynet_study.planning import (
-    Plan,
-)
+from anynet_study.planning import Plan
 
 #: Reasons of Slurm such as JobHeldUser and launch failed requeued held.
 HELD = re.compile("held", re.IGNORECASE)

@@ -39,9 +39,7 @@ from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import Snapshot, snapshot, take
 from anynet_study.dispatch.task import Task, Worklist, worklist_file
 from anynet_study.errors import UserError, WorkFailedError
-from anynet_study.planning import (
-    PlannedRun,
-)
+from anynet_study.planning import PlannedRun
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep
 

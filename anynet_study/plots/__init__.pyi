@@ -22,6 +22,9 @@ from .fits import fit_grid as fit_grid
 from .fits import transfer_grid as transfer_grid
 from .heatmaps import correlation_heatmap as correlation_heatmap
 from .heatmaps import stage_driver_heatmap as stage_driver_heatmap
+from .measure import Look as Look
+from .measure import length as length
+from .measure import new_names as new_names
 from .points import agreement_data as agreement_data
 from .points import driver_data as driver_data
 from .points import scatter_data as scatter_data

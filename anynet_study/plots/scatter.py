@@ -103,6 +103,12 @@ def scatter_matrix(
             _label_edges(axes, i, j, names)
     drawn = style.Panels(figure, figure.axes, own=True)
     legend_of_marks(drawn, data["mark"], len(pairs), of="row's dataset")
+    said = (
+        f"above: {wording.coefficient(table)} [{wording.level(table)} interval]; below: errors (%)"
+    )
+    for legend in figure.legends:
+        legend.set_title(said)
+        legend.get_title().set_fontsize(7)
     return figure
 
 
@@ -112,7 +118,7 @@ def _square_grid(size: int, figure: Figure | None) -> tuple[Figure, GridSpec]:
         side = style.TWO_COLUMNS if size > 3 else style.TWO_COLUMNS * (size + 0.6) / 4.6
         figure = style.ShownFigure(figsize=(side, side))
     width, height = figure.get_size_inches()
-    left, bottom = (1.15, 1.35) if size > CROWDED else (0.62, 0.78)
+    left, bottom = (1.15, 1.5) if size > CROWDED else (0.62, 0.93)
     cells = figure.add_gridspec(
         size,
         size,

@@ -8,6 +8,7 @@ or takes the axes that its caller gave it.
 import functools
 import io
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
@@ -52,11 +53,18 @@ SMALLEST_TEXT = 5.0
 CHARACTER, HANDLE = 0.062, 0.45
 """Inches that a character of a legend takes, and a handle with the space around it."""
 
+FONT_SIZE = 7.5
+"""Of labels and titles, points."""
+OWN_STYLE: ContextVar[str] = ContextVar("OWN_STYLE", default="")
+"""A user's own style, over this one, in which figures are drawn; see `measure.Look`."""
+OWN_WIDTH: ContextVar[float | None] = ContextVar("OWN_WIDTH", default=None)
+"""The width in inches that a user wants; None: each figure's own."""
+
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
-    "font.size": 7.5,
-    "axes.titlesize": 7.5,
-    "axes.labelsize": 7.5,
+    "font.size": FONT_SIZE,
+    "axes.titlesize": FONT_SIZE,
+    "axes.labelsize": FONT_SIZE,
     "xtick.labelsize": 6.5,
     "ytick.labelsize": 6.5,
     "legend.fontsize": 7,
@@ -81,7 +89,14 @@ STYLE: dict[str, Any] = {
 
 
 class ShownFigure(Figure):
-    """A figure that notebooks display by itself, without a magic command."""
+    """A figure that notebooks display by itself, without a magic command.
+
+    It is as wide as the user wants (`OWN_WIDTH`), and its height changes alike.
+    """
+
+    def __init__(self, figsize: tuple[float, float], **look: Any) -> None:
+        width = OWN_WIDTH.get() or figsize[0]
+        super().__init__(figsize=(width, figsize[1] * width / figsize[0]), **look)
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()
@@ -94,7 +109,8 @@ def styled(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        with matplotlib.style.context(["default", STYLE]):
+        own = OWN_STYLE.get()
+        with matplotlib.style.context(["default", STYLE, *([own] if own else [])]):
             return function(*args, **kwargs)
 
     return wrapper

@@ -14,7 +14,11 @@ from anynet_study import plots
 from anynet_study.analyses import FIGURES
 from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.files import write_text
+from anynet_study.plots import Look
 from anynet_study.study import Study
+
+#: Figures as they are drawn.
+AS_IT_IS = Look()
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -44,6 +48,7 @@ def draw_figures(
     names: Sequence[str] = FIGURES,
     formats: Sequence[str] = ("png", "svg"),
     dpi: int = 200,
+    look: Look = AS_IT_IS,
 ) -> list[DrawnFigure]:
     """Write the named figures and, as `<name>.csv`, what is drawn; say which do not apply.
 
@@ -56,18 +61,24 @@ def draw_figures(
     study.make([name for name in study.analyses if name in needed])  # before processes part
     chosen = [figure.name for figure in figures]
     return side_by_side(
-        lambda name: _draw(study, folder, name, formats, dpi), chosen, len(os.sched_getaffinity(0))
+        lambda name: _draw(study, folder, name, formats, dpi, look),
+        chosen,
+        len(os.sched_getaffinity(0)),
     )
 
 
-def _draw(study: Study, folder: Path, name: str, formats: Sequence[str], dpi: int) -> DrawnFigure:
+def _draw(
+    study: Study, folder: Path, name: str, formats: Sequence[str], dpi: int, look: Look
+) -> DrawnFigure:
     title, caption = study.study_figure(name).title, study.caption(name)
-    try:
-        figure, data = study.figure(name), study.figure_data(name)
-    except UserError as error:
-        remove_figure(folder, name)
-        return DrawnFigure(name, title, caption, {}, left_out=str(error))
-    paths = plots.save(figure, folder / name, formats, dpi)
+    with look.drawing():
+        try:
+            figure, data = study.figure(name), study.figure_data(name)
+        except UserError as error:
+            remove_figure(folder, name)
+            return DrawnFigure(name, title, caption, {}, left_out=str(error))
+        look.apply(figure)
+        paths = plots.save(figure, folder / name, formats, dpi)
     write_text(folder / f"{name}.csv", data.to_csv(index=False, lineterminator="\n"))
     files = {path.suffix[1:]: path for path in paths}
     return DrawnFigure(name, title, caption, files, figure.get_figwidth())

@@ -16,7 +16,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from anynet_study.analyses import ANALYSES, FIGURES, SECTIONS, TABLES, findings
+from anynet_study.analyses import SECTIONS, concerns_of, findings
 from anynet_study.analysis import Analysis, remarks
 from anynet_study.errors import UserError
 from anynet_study.files import write_text
@@ -103,10 +103,10 @@ def write_report(
         raise UserError(f"{study.name}: a report is of a study or its results.h5")
     with study:  # one state of the store, even if it is collected again meanwhile
         summary = summarise(study.store)
-        study.make(TABLES)
+        study.make(study.known_tables)
         study.read_all()
     drawn = draw_figures(study, folder / "figures", figures)
-    for name in set(FIGURES).difference(figure.name for figure in drawn):
+    for name in set(study.known_figures).difference(figure.name for figure in drawn):
         remove_figure(folder / "figures", name)
     _write_tables(study, summary, folder / "tables")
     page = folder / "report.html"
@@ -118,7 +118,7 @@ def _write_tables(study: Study, summary: Summary, folder: Path) -> None:
     """Write all tables in full precision; remove tables that only an earlier report had."""
     facts = {name: getattr(summary, name) for name in FACTS}
     tables = {"errors": study.errors.reset_index(), **study.tables, **facts}
-    for name in ("errors", *TABLES, *FACTS):
+    for name in ("errors", *study.known_tables, *FACTS):
         path = folder / f"{name}.csv"
         if name in tables:
             write_text(path, tables[name].to_csv(index=False, lineterminator="\n"))
@@ -155,6 +155,7 @@ def render(
         sections=shown,
         ids={section.id for section in shown},
         open_section=OPEN,
+        concerns=concerns_of(study),
         findings=findings(study),
         headline=headline_of(study),
         summary=summary,
@@ -195,7 +196,7 @@ def sections(
     for section in SECTIONS:
         blocks = [
             block
-            for analysis in ANALYSES.values()
+            for analysis in study.analyses.values()
             if analysis.section == section.id
             for block in [analysis_block(study, analysis, figures)]
             if not block.is_empty

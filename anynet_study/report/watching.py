@@ -19,12 +19,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 
 from anynet_study import apr
-from anynet_study.dispatch import (
-    JournalReader,
-    OpenStudy,
-    Status,
-    current_status,
-)
+from anynet_study.dispatch import JournalReader, OpenStudy, Status, current_status
 from anynet_study.errors import UserError
 from anynet_study.store import read_journal, read_journals
 

@@ -1,5 +1,6 @@
 from .collecting import CollectReport as CollectReport
 from .collecting import collect as collect
+from .collecting import is_behind as is_behind
 from .exporting import export as export
 from .exporting import import_bundle as import_bundle
 from .importing import Files as Files

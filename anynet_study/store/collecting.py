@@ -37,6 +37,7 @@ from anynet_study.store.journal import read_journals
 from anynet_study.store.opening import NewerStoreError, open_store, opened
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import KINDS
+from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import evaluations_table, run_column
 from anynet_study.store.write import Contents, write_store
@@ -121,6 +122,14 @@ def collect(
     return collected.report(known, kept)
 
 
+def is_behind(store: ResultStore, journals: Path) -> bool:
+    """Whether journals hold more than when a store was collected from them: one is new, or grew."""
+    known = store.table("journals", ["journal", "bytes"])
+    sizes = dict(zip(*(column.to_pylist() for column in known.columns), strict=True))
+    paths = (path for kind in KINDS for path in kind.paths(journals))
+    return any(path.stat().st_size > sizes.get(path.name, 0) for path in paths)
+
+
 class Collected:
     """The records of a folder of journals, named as in the sweep, in the order of a store."""
 
@@ -139,8 +148,10 @@ class Collected:
         """
         self.folder = journals
         self.problems: dict[str, str] = {}
-        self.records = read_journals(journals, problems=self.problems, arrays=arrays)
         self.paths = [path for kind in KINDS for path in kind.paths(journals)]
+        #: In bytes before they are read: what is written meanwhile may not be among the records.
+        self.sizes = [path.stat().st_size for path in self.paths]
+        self.records = read_journals(self.paths, problems=self.problems, arrays=arrays)
         self._tables = population, datasets
         self._provenance, self._planned = provenance, asked.planned
         runs, evaluations = deduplicate(*split(self.records))
@@ -186,7 +197,7 @@ class Collected:
                 "journal": pa.array(names, pa.string()),
                 "records": records,
                 "duplicates": records - kept,
-                "bytes": pa.array([path.stat().st_size for path in self.paths], pa.int64()),
+                "bytes": pa.array(self.sizes, pa.int64()),
                 "problem": pa.array([self.problems.get(name, "") for name in names], pa.string()),
             }
         )
@@ -231,7 +242,8 @@ class Collected:
     def strangers(self) -> list[Path]:
         """Files in the folder of journals that are not journals."""
         there = self.folder.iterdir() if self.folder.is_dir() else ()
-        return sorted(p for p in set(there) - set(self.paths) if not p.name.startswith("."))
+        mine = (path for path in there if not any(kind.owns(path) for kind in KINDS))
+        return sorted(path for path in mine if not path.name.startswith("."))
 
 
 def _counted(columns: Sequence[pa.ChunkedArray], names: Sequence[str]) -> NDArray[np.int64]:

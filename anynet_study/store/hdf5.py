@@ -198,11 +198,22 @@ def _numbers(name: str, column: pa.ChunkedArray) -> NDArray[Any]:
 
 def read_texts(array: h5py.Dataset) -> pa.DictionaryArray:
     """Texts as a dictionary. Raises pyarrow.ArrowInvalid for what is no UTF-8."""
-    fixed = array.dtype.kind == "S"
-    blocks = (pa.array(block if fixed else array.asstr()[()]) for block in _blocks_of(array))
-    coded = [block.cast(pa.string()).dictionary_encode() for block in blocks]
     kind = pa.dictionary(pa.int32(), pa.string())
+    if array.dtype.kind != "S":
+        return pa.array(array.asstr()[()], pa.string()).dictionary_encode()
+    coded = []
+    for block in _blocks_of(array):
+        codes = as_binary(block).dictionary_encode()
+        distinct = np.frombuffer(codes.dictionary.buffers()[1], block.dtype, len(codes.dictionary))
+        texts = pa.array(distinct).cast(pa.string())
+        coded.append(pa.DictionaryArray.from_arrays(codes.indices, texts))
     return pa.chunked_array(coded, kind).unify_dictionaries().combine_chunks()
+
+
+def as_binary(texts: NDArray[np.bytes_]) -> pa.FixedSizeBinaryArray:
+    """Texts of fixed length as Arrow, with their padding; nothing is copied."""
+    kind = pa.binary(texts.dtype.itemsize)
+    return pa.FixedSizeBinaryArray.from_buffers(kind, len(texts), [None, pa.py_buffer(texts)])
 
 
 def checksums(file: h5py.File, progress: Callable[[int], None] | None = None) -> dict[str, int]:

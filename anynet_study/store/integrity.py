@@ -151,7 +151,7 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
                     contents = replace(found.contents({}), truths=truths_in(file))
                 with creating(again, again) as file:
                     write_store(file, contents, found.arranged, arrays)
-                return findings + list(_apart(store, again))
+                return findings + list(_apart(store, again, _later(found.records, store)))
             except (UserError, *DAMAGE) as error:
                 what = f"cannot be compared with the journals: {error}"
                 return [*findings, Finding(store.name, what)]
@@ -228,17 +228,35 @@ _TABLES = {
 }
 
 
-def _apart(store: Path, again: Path) -> Iterator[Finding]:
-    """The differences between a store and the one that was built again from its journals."""
+def _later(records: pa.Table, store: Path) -> set[str]:
+    """Names of the runs and evaluations that were recorded after a store was collected."""
+    known = ResultStore(store).table("journals", ["journal", "bytes"])
+    sizes = dict(zip(*(column.to_pylist() for column in known.columns), strict=True))
+    rows = (records[name].to_pylist() for name in ("run_id", "evaluation_id", "journal", "end"))
+    return {
+        run_id if evaluation is None else f"{run_id} {evaluation}"
+        for run_id, evaluation, journal, end in zip(*rows, strict=True)
+        if end > sizes.get(journal, 0)
+    }
+
+
+def _apart(store: Path, again: Path, later: Collection[str]) -> Iterator[Finding]:
+    """Where a store is not the one that its journals give; `later`: what it cannot have yet."""
     alone: dict[tuple[str, str], list[str]] = {}
     unlike: dict[tuple[str, str], list[str]] = {}
+    behind: dict[str, set[str]] = {}
     # Journals may be gone that had another record; what is planned is the sweep's.
     for found in differences(ResultStore(store), ResultStore(again), ("journal", "planned")):
         table = _TABLES.get(found.key, "columns")
-        if found.column:
+        if found.name in later:
+            behind.setdefault(table, set()).add(found.name)
+        elif found.column:
             unlike.setdefault((table, found.column), []).append(found.name)
         else:
             alone.setdefault((table, found.what), []).append(found.name)
+    for table, later_names in behind.items():
+        what = f"lacks {table} that were recorded since it was collected: "
+        yield Finding(store.name, what + some(sorted(later_names)), "none")
     for (table, what), names in alone.items():
         if what == "only in the first":
             yield Finding(store.name, f"has {table} that are in no journal: {some(names)}", "keep")
@@ -306,7 +324,7 @@ def _unlike_rows(key: str, first: pa.Table, second: pa.Table) -> Iterator[Differ
         connection.register("one", first)
         connection.register("other", second)
         left, right = (
-            {row[key]: row for row in fetch(connection, statement).to_pylist()}
+            {row[key]: row for row in fetch(connection, statement, most=None).to_pylist()}
             for statement in ("from one except from other", "from other except from one")
         )
     for mine, yours, which in ((left, right, "first"), (right, left, "second")):

@@ -166,7 +166,7 @@ _OF_ARCHITECTURES = {
 }
 _OF_DATASETS = {
     "dataset": _text("label"),
-    "base": _any("dataset that it is a variant of"),
+    "base": _text("dataset that it is a variant of"),
     "role": _text("source, family, target, extra"),
     "test_set_of": _text('of imported ones the dataset that it is a further test set of, or ""'),
     "classes": _count("count", 1, 1_000_000),
@@ -175,7 +175,7 @@ _OF_DATASETS = {
     "metric": _text("what errors on it are of"),
     "chance": _percent("error of the best guess that is the same for all images, percent"),
     "epochs": _count("planned for it"),
-    "content_hash": _any("hash of the images"),
+    "content_hash": _text("hash of the images"),
     "variant": _text("JSON: how it was selected from its base"),
     "class_names": _text("JSON: the classes in the order of their numbers"),
 }

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import CURVES, words_an_image
-from anynet_study.store.hdf5 import DAMAGE, get_text, get_texts, is_text, read_texts
+from anynet_study.store.hdf5 import (
+    DAMAGE,
+    as_binary,
+    get_text,
+    get_texts,
+    is_text,
+    read_texts,
+)
 from anynet_study.store.layout import (
     CIRCUMSTANCES,
     COLUMNS,
@@ -39,6 +46,8 @@ _NEEDED = {
     "journals": ("journal",),
     "trials": tuple(COLUMNS["trials"]),
 }
+#: Columns of /runs and /evaluations whose texts name something in the store.
+_NAMES = ("architecture", "dataset", "evaluation")
 _RUN_ID = np.zeros(256, np.bool_)
 _RUN_ID[[0, *b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"]] = True
 
@@ -166,7 +175,10 @@ def _check_root(file: h5py.File) -> None:
 
 def _array(file: h5py.File, path: str, kind: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
     """The array at a path, of a kind ("text", "whole", "number" or "any") and shape (None: any)."""
-    array = file.get(path)
+    try:
+        array = file[path]
+    except KeyError:
+        array = None
     if not isinstance(array, h5py.Dataset):
         raise LayoutError(f"/{path}", "is missing, or no array")
     if len(array.shape) != len(shape) or any(
@@ -248,7 +260,7 @@ def _check_runs(file: h5py.File, skipped: Collection[str]) -> int:
     letters = ids.view(np.uint8).reshape(count, ids.itemsize) if ids.dtype.kind == "S" else None
     if letters is None or (count and not (_RUN_ID[letters].all() and letters[:, 0].all())):
         raise LayoutError("/runs/run_id", "has texts that are not letters and digits alone")
-    if len(set(ids.tolist())) < count:
+    if len(as_binary(ids).unique()) < count:
         raise LayoutError("/runs/run_id", "has a run twice")
     found = _check_columns(file, "runs", RunRecord, count, ("run_id", *skipped))
     unknown = np.flatnonzero(np.isnan(found["error"]))
@@ -281,12 +293,13 @@ def _check_columns(
         kind = "text" if text else "number" if column.type == pa.float64() else "whole"
         array = _array(file, path, "whole" if coded else kind, (count,))
         labels = _array(file, f"labels/{name}", "text", (None,)) if coded else None
-        if name not in skipped:
-            if labels is not None:
-                found[name] = decoded(labels, array[()])
-            else:
-                found[name] = read_texts(array) if text else array[()]
-            _check_values(f"/{path}", column, found[name])
+        if name in skipped or (text and not column.legal and name not in _NAMES):
+            continue
+        if labels is not None:
+            found[name] = decoded(labels, array[()])
+        else:
+            found[name] = read_texts(array) if text else array[()]
+        _check_values(f"/{path}", column, found[name])
     return found
 
 

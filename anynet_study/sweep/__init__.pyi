@@ -1,4 +1,6 @@
 from .launch import Launch as Launch
+from .pilot import length_key as length_key
+from .pilot import pilot_of as pilot_of
 from .population import POPULATION_FILE as POPULATION_FILE
 from .population import PopulationSpec as PopulationSpec
 from .schema import Key as Key
@@ -13,6 +15,7 @@ from .sweep import Trial as Trial
 from .text import apply_override as apply_override
 from .text import describe as describe
 from .text import differences as differences
+from .text import dump_yaml as dump_yaml
 from .text import load_yaml as load_yaml
 from .text import parse_yaml as parse_yaml
 from .tuning import VALIDATION as VALIDATION

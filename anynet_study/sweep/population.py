@@ -56,7 +56,7 @@ class PopulationSpec(Strict):
     #: The name of a design space, or a mapping with the changes to one (`base`).
     space: str | dict[str, Any] = "anynetx"
     #: Bands [lowest, highest] of multiply-adds, parameters and activations. Both ends are inside
-    #: the band; None: no limit.
+    #: the band; by default, there is no limit.
     flops: Band = None
     parameters: Band = None
     activations: Band = None

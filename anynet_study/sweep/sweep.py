@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -109,8 +109,8 @@ class RecipeSpec(Recipe):
     """A recipe, its changes for single datasets, and the runs that use it."""
 
     #: A dataset of this sweep: the runs start from the weights that were trained on it, with a new
-    #: head. All layers are trained further, or only the head with `trained: head`. None: runs start
-    #: from scratch.
+    #: head. All layers are trained further, or only the head with `trained: head`. By
+    #: default, runs start from scratch.
     pretrained: str | None = None
     #: With `pretrained`: the recipe by which that dataset's runs were trained, from scratch; by
     #: default the first one. A list makes a recipe of this one for each of them, called
@@ -131,7 +131,7 @@ class RecipeSpec(Recipe):
     #: The stem of the networks, if it is another than the population's. Errors are still recorded
     #: for the architecture of the population.
     stem: str | None = None
-    #: The architectures that are trained with this recipe; None: all.
+    #: The architectures that are trained with this recipe; by default, all.
     architectures: Some | None = None
     #: By dataset: the keys of the recipe that have other values there.
     overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
@@ -289,7 +289,19 @@ class Replicates(Strict):
     recipes: list[str] | None = Field(None, min_length=1)
 
 
-class Sweep(Strict):
+class _InOneLine(type(BaseModel)):  # type: ignore[misc]
+    """Of a sweep made in Python, mistakes are told as those of a file: one line, a UserError."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, **content: Any) -> "Sweep":
+            try:
+                return super().__call__(**content)
+            except ValidationError as error:
+                raise UserError(f"Sweep: {describe(error, cls, content)}") from None
+
+
+class Sweep(Strict, metaclass=_InOneLine):
     """A study: population x datasets x recipes x replicates.
 
     >>> sweep = Sweep(
@@ -318,6 +330,22 @@ class Sweep(Strict):
     #: Further tests of the trained networks: transformed or shifted test sets, fewer classes.
     evaluations: dict[Label, EvaluationSpec] = Field(default_factory=dict)
     launch: Launch = Launch()
+
+    if TYPE_CHECKING:  # keys are mappings as in a file, too
+
+        def __init__(
+            self,
+            *,
+            name: str,
+            population: PopulationSpec | Mapping[str, Any],
+            datasets: Mapping[str, DatasetSpec | Mapping[str, Any]],
+            source: str,
+            recipes: Mapping[str, RecipeSpec | Mapping[str, Any]],
+            question: str = ...,
+            replicates: Replicates | Mapping[str, Any] = ...,
+            evaluations: Mapping[str, EvaluationSpec | Mapping[str, Any]] = ...,
+            launch: Launch | Mapping[str, Any] = ...,
+        ) -> None: ...
 
     @model_validator(mode="before")
     @classmethod

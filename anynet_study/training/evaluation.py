@@ -56,24 +56,24 @@ class EvaluationSpec(BaseModel):
     #: What is done to each test image (paper 4, appendix B.2).
     transform: TransformName | None = None
     #: How many of the trained classes, drawn with `class_seed`, or which; the network chooses
-    #: among these alone (paper 5: label sets of other sizes). None: all.
+    #: among these alone (paper 5: label sets of other sizes). By default, all.
     classes: ClassChoice | None = None
     #: Of two draws with one seed, the smaller is part of the larger.
     class_seed: int = Field(0, ge=0)
     #: Few-shot: a class is the mean of the features of so many training images of it, those that
     #: the network's head is given, and an image is of the class that it is nearest to, by cosine.
     #: The images are the run's, of a `test_set` its own. Of two numbers, the fewer are part of the
-    #: more. None: classes are those of the head.
+    #: more. By default, classes are those of the head.
     shots: int | None = Field(None, ge=1)
     #: Networks between the weights that a run started from (0) and its final ones (1), at each of
     #: these shares: for runs that start from other weights.
     interpolate: tuple[Annotated[float, Field(ge=0, le=1)], ...] | None = Field(None, min_length=1)
-    #: Also after every so many epochs, of recipes that state epochs. None: the final weights only.
+    #: Also after every so many epochs, of recipes that state epochs. By default, only at the end.
     every: int | None = Field(None, ge=1)
-    #: Labels of the datasets whose networks are evaluated; None: all for which it makes sense.
+    #: Labels of the datasets whose networks are evaluated; by default, of all where it is possible.
     datasets: tuple[str, ...] | None = Field(None, min_length=1)
     #: What the evaluation is, no part of its identity: averages of robustness are over those of the
-    #: kind `shift`. None: what is asked says it (`counts_as`).
+    #: kind `shift`. By default, it follows from what is asked (`counts_as`).
     kind: EvaluationKind | None = None
 
     @model_validator(mode="after")

@@ -90,8 +90,8 @@ class Recipe(BaseModel):
     weight_decay: float = Field(5e-5, ge=0)
     #: Shape of the learning rate after the warm-up, step by step; cosine ends at zero.
     schedule: Literal["cosine", "multistep", "constant"] = "cosine"
-    #: For cosine: after so many epochs it starts again from `lr` (warm restarts). None: one decay
-    #: over the whole run.
+    #: For cosine: after so many epochs it starts again from `lr` (warm restarts). By
+    #: default, it decays once over the whole run.
     restart_epochs: float | None = Field(None, gt=0)
     #: How many times as long as the one before it each decay takes after a warm restart.
     restart_factor: float = Field(1.0, ge=1)
@@ -126,9 +126,9 @@ class Recipe(BaseModel):
     #: mean, whose power is learned, from 3. Where weights are taken over, but not the head, the
     #: power is not, either. Of networks that are no AnyNet: average, which means their own.
     pooling: Literal["average", "gem"] = "average"
-    #: In which numbers convolutions compute: float32, or bfloat16, where only they do. None: as is
-    #: quick on the device: float32 on a CPU, bfloat16 on a GPU that has it. On a CPU with AVX-512
-    #: and bfloat16, bfloat16 is faster from about 96 pixels on.
+    #: In which numbers convolutions compute: float32, or bfloat16, where only they do. By
+    #: default, what is quick on the device: float32 on a CPU, bfloat16 on a GPU that has it. On a
+    #: CPU with AVX-512 and bfloat16, bfloat16 is faster from about 96 pixels on.
     precision: Literal["float32", "bfloat16"] | None = None
     #: Share of the target spread evenly over all classes, in training only.
     label_smoothing: float = Field(0.0, ge=0, lt=1)
@@ -152,13 +152,13 @@ class Recipe(BaseModel):
     #: their targets.
     augment: tuple[Operator, ...] = ()
     #: Tests see the central square of this share of the image's side, resized to the network's
-    #: input; None: as many pixels as the input has, not resized.
+    #: input. By default, as many pixels as the input has, not resized.
     test_crop: Share | None = None
-    #: Side of the network's input in pixels; None: the size at which the dataset is packed.
+    #: Side of the network's input in pixels; by default, that of the packed images.
     resolution: int | None = Field(None, ge=4)
-    #: The metric of *the* error of a run, such as top1 or auroc. None: the dataset's usual one, if
-    #: it has one; else macro_f1 where images have several classes, top5 with 100 classes or more,
-    #: and top1 otherwise.
+    #: The metric of *the* error of a run, such as top1 or auroc. By default, the dataset's usual
+    #: one, if it has one; else macro_f1 where images have several classes, top5 with 100 classes
+    #: or more, and top1 otherwise.
     metric: Metric | None = None
     #: Whose weights are the final ones: those of the last epoch, or of the first with the lowest
     #: error on the validation images, on the run's metric. Test images have no part in it.

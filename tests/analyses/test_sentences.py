@@ -13,7 +13,7 @@ from anynet_study.analyses.drivers import driver_flips, stage_flips
 from anynet_study.analyses.images import told_apart
 from anynet_study.analyses.noise import noise_bounds
 from anynet_study.analyses.proxies import best_proxy, carry_over, gain, price
-from anynet_study.analyses.registry import TOPICS, caution
+from anynet_study.analyses.registry import TOPICS
 from anynet_study.analyses.shifts import lost_and_kept
 from anynet_study.analyses.training import other_recipes, shortest
 from anynet_study.analysis import Options
@@ -185,6 +185,11 @@ def test_narrower() -> None:
         "as wide with about 4,390 architectures, and 0.1 wide with about 17,000."
     ]
     assert narrower(frame(("x", "c", NAN, 9, 9, 9), columns=columns)) == []
+    narrow = frame(("x", "a", 0.06, 289, 1156, 289), columns=columns)
+    assert narrower(narrow) == [
+        "The widest interval, of x with a, spans 0.06 with 289 architectures: no more "
+        "architectures are needed."
+    ]
 
 
 def test_drivers_that_flip() -> None:
@@ -204,22 +209,17 @@ def test_drivers_that_flip() -> None:
     assert stage_flips(stages.assign(flips=False, partial_flips=False)) == []
 
 
-def test_noise_that_hides_the_architectures() -> None:
+def test_the_dataset_on_which_noise_limits_most() -> None:
     columns = "dataset icc icc_low ceiling"
     a, b, c = ("a", 0.9, 0.8, 0.95), ("b", 0.5, 0.01, 0.71), ("c", 0.2, 0.0, 0.4)
-    hidden, bound = noise_bounds(frame(a, b, c, columns=columns))
-    assert bound == (
-        "Training noise limits what any proxy can reach: of the other datasets, most on b, where a "
-        "single run cannot be expected to correlate above 0.71 even with a perfect proxy."
-    )
-    assert noise_bounds(frame(a, b, columns=columns))[0].startswith(
-        "Training noise limits what any proxy can reach: most on b, where"
-    )
-    assert hidden.startswith("On c, the replicates do not show that architectures differ by more")
+    assert noise_bounds(frame(a, b, c, columns=columns)) == [
+        "Training noise limits what any proxy can reach: most on b, where a single run cannot be "
+        "expected to correlate above 0.71 even with a perfect proxy."
+    ]
     assert noise_bounds(frame(a, columns=columns))[0].startswith(
         "Training noise limits what any proxy can reach: on a, where"
     )
-    assert noise_bounds(frame(("a", NAN, NAN, NAN), columns=columns)) == []
+    assert noise_bounds(frame(c, ("a", NAN, NAN, NAN), columns=columns)) == []
 
 
 def test_the_shortest_training() -> None:
@@ -303,30 +303,9 @@ def test_the_hardest_class(high: float, count: int) -> None:
     rows = [("d", "eel", 30.0, 20.0, high), ("d", "cat", 90.0, 50.0, 95.0), ("e", "?", NAN, 0, 0)]
     rows += [("c", "ant", 60.0, 60.0, 60.0), ("c", "bee", 60.0, 60.0, 60.0)]
     assert hardest(frame(*rows, columns="dataset class mean low high")) == count * [
-        "Classes differ most on d: the mean accuracy of the architectures is 30.00 [20.00, "
-        "49.90]% on the hardest class (eel) and 90.00 [50.00, 95.00]% on the easiest (cat)."
-    ]
-
-
-@pytest.mark.parametrize(("count", "told"), [(49, True), (50, False)])
-def test_a_small_population_is_a_first_impression(count: int, told: bool) -> None:
-    errors = pd.DataFrame({"a": range(count)}, dtype=float)
-    said = [f"With {count} architectures the intervals are wide: read this as a first impression."]
-    assert caution(study_of("s", errors=errors)) == (said if told else [])
-    weights = pd.DataFrame({"architecture": errors.index, "weight": [1.0] * (count - 1) + [count]})
-    weighted = study_of("s", errors=errors, architectures=weights)
-    assert "of unequal weights and as good as 4," in caution(weighted)[0]
-    refused = study_of("s", Options(unweighted=True), errors=errors, architectures=weights)
-    assert caution(refused) == (said if told else [])
-
-
-@pytest.mark.parametrize(("worst", "told"), [(74.9, False), (75.0, True)])
-def test_networks_no_better_than_guessing_are_remarked(worst: float, told: bool) -> None:
-    errors = pd.DataFrame({"a": [10.0] * 49 + [worst], "b": [99.0] * 50})
-    datasets = pd.DataFrame({"dataset": ["a", "b"], "chance": [75.0, NAN]})
-    assert caution(study_of("s", errors=errors, datasets=datasets)) == told * [
-        "No better than guessing: 1 of 50 architectures on a (guessing errs 75.0%). Their order "
-        "there says nothing about them."
+        "Classes differ most on d: an architecture classifies on average 30% [20, 50] of the "
+        "images of the hardest class (eel) correctly, and 90% [50, 95] of those of the easiest "
+        "(cat)."
     ]
 
 

@@ -7,7 +7,7 @@ import h5py
 import pytest
 from store_factory import failed, make_store, record
 
-from anynet_study.store import ResultStore, select
+from anynet_study.store import ResultStore, run_sql, select
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0)]
 
@@ -45,6 +45,12 @@ def read(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         ),
         (
             lambda store: select(store, where="dataset = 'digits'", columns=["error"]),
+            {"runs/error", "runs/dataset"},
+        ),
+        (
+            lambda store: run_sql(
+                store, "select Dataset, avg(r.error) m from runs r group by all order by m"
+            ),
             {"runs/error", "runs/dataset"},
         ),
         (lambda store: store.table("architectures", ["d1"]), {"architectures/d1"}),

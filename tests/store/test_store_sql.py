@@ -63,6 +63,12 @@ def test_the_answers_are_those_of_another_database(store: ResultStore, statement
         "select r from runs r",
         "select * exclude (error) from runs",
         "select a.* from runs a natural join runs b",
+        "select count(*) from runs a natural join (select * from runs) b",
+        "select runs, error from runs",
+        "select r, error as r from runs r",
+        "select #1 from runs",
+        "select a, c from runs x(a, b, c)",
+        "select columns('e.*') from runs",
         "summarize runs",
     ],
 )

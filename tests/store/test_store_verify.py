@@ -205,7 +205,10 @@ def test_runs_that_are_not_collected_yet(store: Path) -> None:
     with JournalWriter(folder / "late.arrow") as journal:
         journal.append(honest(30))
         (finding,) = verify_journals(folder, store)
-    assert f"lacks runs of the journals: 1 ({honest(30).run_id})" in finding.what
+    assert finding.what.endswith(
+        f"runs that were recorded since it was collected: 1 ({honest(30).run_id})"
+    )
+    assert finding.note
     collect_honest(store.parent)
     assert verify_journals(folder, store) == []
 
@@ -216,9 +219,11 @@ def test_evaluations_that_are_not_collected_yet_or_in_no_journal_any_more(store:
     late = evaluation(4, run_id=honest(4).run_id)
     write_evaluations(journals / "y.evaluations.arrow", [late])
     (found,) = verify_journals(journals, store)
-    assert (
-        f"lacks evaluations of the journals: 1 ({late.run_id} {late.evaluation_id})" in found.what
+    assert found.what == (
+        "lacks evaluations that were recorded since it was collected: "
+        f"1 ({late.run_id} {late.evaluation_id})"
     )
+    assert found.note
     (journals / "x.evaluations.arrow").unlink()
     kept = [finding for finding in verify_journals(journals, store) if finding.repair == "keep"]
     assert ["evaluations that are in no journal: 8 (" in finding.what for finding in kept] == [True]

@@ -11,6 +11,7 @@ from anynet_study.design_space import Architecture
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import Metric
 from anynet_study.sheets import read_sheet, typed
+from anynet_study.store.layout import COLUMNS as OF_STORE
 
 #: The tuples of an Architecture, by the letter of their columns.
 LETTERS = {
@@ -44,13 +45,7 @@ class DatasetRow(BaseModel):
     class_names: str = ""
 
 
-_KINDS: dict[object, pa.DataType] = {Count | None: pa.int32(), float | None: pa.float64()}
-COLUMNS = pa.schema(
-    [
-        (name, _KINDS.get(column.annotation, pa.string()))
-        for name, column in DatasetRow.model_fields.items()
-    ]
-)
+COLUMNS = pa.schema([(name, column.type) for name, column in OF_STORE["datasets"].items()])
 
 #: By dataset: what is known of it, by column.
 Known = dict[str, dict[str, Any]]

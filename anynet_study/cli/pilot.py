@@ -1,0 +1,168 @@
+"""`anynet-study pilot`: which learning rate and length to train with, on validation images."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anynet_study.cli.options import AsJson, Overrides, SweepFile, opt
+from anynet_study.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anynet_study.sweep import Sweep
+
+
+def pilot(
+    sweep_file: SweepFile,
+    overrides: Overrides = None,
+    architectures: Annotated[int, opt("How many of the study's architectures.")] = 4,
+    lr: Annotated[str, opt("Learning rates; default: a quarter, once and four times yours.")] = "",
+    length: Annotated[str, opt("Epochs (or steps); default: yours and three times as many.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Try a recipe's learning rate and length before a study, on validation images.
+
+    Trains a few of the study's architectures in every combination, on every dataset, and holds a
+    tenth of the training images out to compare them by. The test images have no part in it. Of
+    each dataset it takes the shortest training whose mean error is within one standard error of
+    the lowest (over the architectures), and prints the lines to paste into the sweep. It is a study
+    of its own, NAME-pilot, and can be stopped and run again.
+
+    \b
+    Examples:
+      anynet-study pilot sweeps/mine.yaml
+      anynet-study pilot sweeps/mine.yaml --lr 0.02,0.1,0.5 --length 10,30,90
+    """
+    import json
+
+    from anynet_study.dispatch import open_sweep
+    from anynet_study.stages import train_and_collect
+    from anynet_study.store import find_store
+    from anynet_study.sweep import Sweep, length_key, pilot_of
+
+    sweep = Sweep.load(sweep_file, overrides or [])
+    name, recipe = next(iter(sweep.recipes.items()))
+    if architectures < 2:
+        raise UserError(f"--architectures: {architectures} show no spread; legal: 2 or more")
+    tried = _numbers("--lr", lr, float), _numbers("--length", length, int)
+    trial = pilot_of(sweep, architectures, *tried)
+    study = open_sweep(trial)
+    train_and_collect(study, lambda line: typer.echo(line, err=True))
+    key = length_key(recipe)
+    table = settings_tried(find_store(study.folder.folder).trials(), key)
+    chosen = best_settings(table, key)
+    if as_json:
+        print(json.dumps({"settings": table.to_dict("records"), "recipe": chosen}, indent=2))
+        return
+    _print(table, key)
+    for line in at_an_edge(table, chosen, key):
+        print(line)
+    print(f"\nTo paste into {sweep_file}:\n\n{recipe_text(sweep, name, chosen)}", end="")
+
+
+def settings_tried(trials: "pd.DataFrame", length: str) -> "pd.DataFrame":
+    """One row per dataset, rate and length: mean validation error, and how many train.
+
+    DataFrame[dataset, lr, `length`, error, above, above_error, trains, architectures, seconds]:
+    `above` is how far the mean is above the lowest on the dataset, with its standard error over the
+    architectures (of paired differences). A run that diverged errs 100%.
+    """
+    import pandas as pd
+
+    rows = []
+    trials = trials.assign(validation_error=trials["validation_error"].fillna(100.0))
+    for dataset, mine in trials.groupby("dataset", sort=False):
+        errors = mine.pivot_table("validation_error", "architecture", ["lr", length])
+        lowest = errors[errors.mean().idxmin()]
+        for (rate, size), part in mine.groupby(["lr", length]):
+            above = errors[rate, size] - lowest
+            row = {"dataset": dataset, "lr": float(rate), length: int(size)}
+            row |= {"error": errors[rate, size].mean(), "above": above.mean()}
+            row |= {"above_error": above.sem(), "trains": int(part["trains"].sum())}
+            rows.append(row | {"architectures": len(part), "seconds": part["seconds"].mean()})
+    return pd.DataFrame(rows)
+
+
+def best_settings(table: "pd.DataFrame", length: str) -> dict[str, dict[str, Any]]:
+    """By dataset, the shortest training within one standard error of the lowest mean error.
+
+    Among those at which most architectures train (neither diverge nor guess); of equally long ones
+    the one with the lowest error (the rule of one standard error: Breiman and others,
+    Classification and Regression Trees, 1984, section 3.4.3).
+    """
+    chosen = {}
+    for dataset, rows in table.groupby("dataset", sort=False):
+        most = rows[rows["trains"] == rows["trains"].max()]
+        lowest = most["above"].min()
+        good = most[most["above"] - lowest <= most["above_error"].fillna(0)]
+        row = good.sort_values([length, "error"], kind="stable").iloc[0]
+        chosen[str(dataset)] = {"lr": float(row["lr"]), length: int(row[length])}
+    return chosen
+
+
+def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length: str) -> list[str]:
+    """Sentences on what may be better outside of what was tried, and on what trains nowhere."""
+    said = []
+    for dataset, setting in chosen.items():
+        rows = table[table["dataset"].eq(dataset)]
+        count, all_of = rows["trains"].max(), rows["architectures"].max()
+        if count < all_of:
+            said.append(
+                f"{dataset}: at no setting do all architectures learn ({count} of {all_of} at "
+                "best): try other rates, longer training, or more images."
+            )
+        for key, option in (("lr", "--lr"), (length, "--length")):
+            tried = sorted(set(rows[key]))
+            end = setting[key] in ((tried[0], tried[-1]) if key == "lr" else (tried[-1],))
+            if end and len(tried) > 1:
+                said.append(
+                    f"{dataset}: {key} {setting[key]:g} is the last that was tried on its side: "
+                    f"try more with {option}."
+                )
+    return said
+
+
+def recipe_text(sweep: "Sweep", name: str, chosen: dict[str, dict[str, Any]]) -> str:
+    """The lines of the sweep file: the source's setting for all, and what differs elsewhere."""
+    main = chosen.get(sweep.source) or next(iter(chosen.values()))
+    lines = ["recipes:", f"  {name}: # and its other keys as they are"]
+    lines += [f"    {key}: {value:g}" for key, value in main.items()]
+    stated = sweep.recipes[name].overrides
+    others = {}
+    for label, setting in chosen.items():
+        kept = {key: it for key, it in stated.get(label, {}).items() if key not in setting}
+        if changes := kept | {key: it for key, it in setting.items() if it != main[key]}:
+            others[label] = changes
+    if others:
+        from anynet_study.sweep import dump_yaml
+
+        lines.append("    overrides:")
+        text = dump_yaml(others)
+        lines += [f"      {line}" for line in text.splitlines()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _print(table: "pd.DataFrame", length: str) -> None:
+    from anynet_study.cli.tables import print_table
+
+    headings = ["dataset", "lr", length, "validation error (%)", "learn", "seconds a run"]
+    rows = [
+        (
+            *(row["dataset"], f"{row['lr']:g}", row[length], f"{row['error']:.1f}"),
+            *(f"{row['trains']} of {row['architectures']}", f"{row['seconds']:.0f}"),
+        )
+        for row in table.to_dict("records")
+    ]
+    print_table(headings, rows)
+
+
+def _numbers(option: str, text: str, kind: type) -> list[Any]:
+    try:
+        found = [kind(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        found = [0]
+    if any(not value > 0 for value in found):
+        such = "0.05,0.1" if kind is float else "10,30"
+        raise UserError(f"{option}: {text!r}; legal: numbers above 0, such as {such}")
+    return found

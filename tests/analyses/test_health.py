@@ -1,0 +1,146 @@
+"""What makes an answer worth little is found, in the order of its weight, with advice that fits."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_study import run_records, small_study, write_store
+
+from anynet_study.analyses import Concern, Evidence, concerns, concerns_of, load, study_of
+from anynet_study.analyses.correlations import advised
+from anynet_study.analyses.health import RUNS
+from anynet_study.analysis import Options
+
+
+def runs(errors: dict[str, list[float]], replicates: int = 1, noise: float = 0.0) -> pd.DataFrame:
+    """A run of each architecture and replicate, with these errors by dataset."""
+    generator = np.random.default_rng(0)
+    rows = [
+        (str(number), name, replicate, "completed", error + generator.normal(0, noise))
+        for name, column in errors.items()
+        for number, error in enumerate(column)
+        for replicate in range(replicates)
+    ]
+    return pd.DataFrame(rows, columns=RUNS)
+
+
+def datasets(chance: float, images: float = math.nan) -> pd.DataFrame:
+    known = {"dataset": ["a"], "chance": [chance], "test_images": [images], "metric": ["top1"]}
+    return pd.DataFrame(known)
+
+
+def kinds(evidence: Evidence) -> list[tuple[str, bool]]:
+    return [(concern.kind, concern.serious) for concern in concerns(evidence)]
+
+
+def test_a_healthy_study_has_none() -> None:
+    many = runs({"a": list(np.linspace(10, 40, 60))}, replicates=2, noise=0.5)
+    assert kinds(Evidence(many, datasets(90.0, 1000), {"a": 120})) == []
+
+
+@pytest.mark.parametrize(
+    ("guess", "images", "expected"),
+    [
+        (49.9, math.nan, None),
+        (50.0, math.nan, True),
+        (49.0, 1000, True),  # 1.6 standard errors of a proportion are 2.6 points
+        (47.5, 1000, True),
+        (47.3, 1000, None),
+    ],
+)
+def test_networks_that_guess(guess: float, images: float, expected: bool | None) -> None:
+    errors = {"a": [*np.linspace(10, 30, 36), *[guess] * 24]}
+    found = concerns(Evidence(runs(errors), datasets(50.0, images)))
+    assert [it.serious for it in found] == ([] if expected is None else [expected])
+    if expected:
+        assert found[0].said == (
+            "Not shown to do better than guessing: 24 of 60 architectures on a (guessing errs "
+            "50.0%). Their order there says nothing about them."
+        )
+        assert found[0].advice.startswith("Train longer or with a higher learning rate on a")
+
+
+def test_few_that_guess_are_told_of_but_not_serious() -> None:
+    evidence = Evidence(runs({"a": [10.0] * 59 + [90.0]}), datasets(90.0))
+    assert kinds(evidence) == [("guessing", False)]
+
+
+def test_where_runs_diverged_a_higher_rate_is_no_advice() -> None:
+    table = runs({"a": [10.0] * 30 + [90.0] * 30})
+    table.loc[40:, "status"] = "diverged"
+    (found,) = concerns(Evidence(table, datasets(90.0)))
+    assert found.advice.startswith("20 runs there diverged: lower the learning rate on a")
+    (imported,) = concerns(Evidence(table, datasets(90.0), trains=False))
+    assert imported.advice == ""
+
+
+def test_noise_that_hides_the_architectures() -> None:
+    noisy = runs({"a": [20.0] * 60}, replicates=2, noise=1.0)
+    (found,) = concerns(Evidence(noisy, datasets(90.0)))
+    assert (found.kind, found.serious) == ("noise", True)
+    assert "it is not shown that architectures differ at all on a (ICC" in found.said
+    some = runs({"a": list(np.linspace(18, 22, 60))}, replicates=2, noise=2.5)
+    (found,) = concerns(Evidence(some, datasets(90.0)))
+    assert (found.kind, found.serious) == ("noise", False)
+    assert "most of the differences between single runs on a (ICC 0.3" in found.said
+
+
+def test_runs_that_lack_or_failed() -> None:
+    table = runs({"a": list(np.linspace(10, 40, 60)), "b": list(np.linspace(10, 40, 50))})
+    table.loc[table.index[:2], ["status", "error"]] = ["failed", math.nan]
+    found = concerns(Evidence(table, datasets(90.0), {"a": 60, "b": 60}))
+    assert [it.said for it in found] == [
+        "10 of 120 planned runs are not recorded yet (10 on b).",
+        "2 of 110 runs failed (2 on a).",
+    ]
+    assert kinds(Evidence(table, datasets(90.0), {"a": 200}))[0] == ("missing", True)
+
+
+@pytest.mark.parametrize(("count", "told"), [(49, False), (9, True), (50, None)])
+def test_a_small_population(count: int, told: bool | None) -> None:
+    found = concerns(Evidence(runs({"a": list(np.linspace(10, 40, count))}), datasets(90.0)))
+    assert [it.serious for it in found] == ([] if told is None else [told])
+    weighted = Evidence(runs({"a": [1.0] * 60}), datasets(90.0), effective=4.2)
+    assert "of unequal weights and as good as 4," in concerns(weighted)[0].said
+
+
+def test_the_worst_comes_first() -> None:
+    table = runs({"a": [90.0] * 40}, replicates=2, noise=0.1)
+    evidence = Evidence(table, datasets(90.0), {"a": 81}, backends="two backends are mixed")
+    assert kinds(evidence) == [
+        *(("guessing", True), ("noise", True)),
+        *(("missing", False), ("backends", False), ("few", False)),
+    ]
+
+
+def test_a_store_and_a_table_are_understood(tmp_path: Path) -> None:
+    study = small_study(60)
+    long = study.replicates
+    lost = long["dataset"].eq("target-0") & long["architecture"].isin(study.errors.index[:40])
+    long.loc[lost, "error"] = 80.0
+    planned = len(long) + 5
+    store = write_store(tmp_path / "s", study, run_records(study, failed={0}), planned)
+    found = concerns_of(load(store, resamples=200))
+    assert [it.kind for it in found] == ["guessing", "missing", "failed"]
+    assert "40 of 60 architectures on target-0 (guessing errs 80.0%)" in found[0].said
+    table = study_of("t", Options(resamples=100), errors=study.errors[["base"]])
+    assert concerns_of(table) == []
+
+
+def test_more_architectures_are_no_advice_where_networks_guess(tmp_path: Path) -> None:
+    study = small_study(30)
+    sizes = pd.DataFrame(
+        {"source": ["a"], "target": ["b"], "width": [0.4], "n": [30], "for_half": [120]}
+    ).assign(for_a_tenth=480)
+    loaded = load(write_store(tmp_path / "s", study, run_records(study)), resamples=200)
+    assert "half as wide with about 120" in advised(loaded, sizes)[0]
+    study.replicates.loc[study.replicates["dataset"].eq("base"), "error"] = 80.0
+    guessing = load(write_store(tmp_path / "g", study, run_records(study)), resamples=200)
+    assert advised(guessing, sizes) == []
+
+
+def test_a_concern_is_a_sentence_with_advice() -> None:
+    assert str(Concern("few", "Few.", "More.")) == "Few. More."
+    assert str(Concern("few", "Few.")) == "Few."
