@@ -15,7 +15,7 @@ import anynet_study
 from anynet_study.sweep import explain
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("", "population", "datasets", "recipes", "recipes.NAME.tuning")
+PARTS = ("", "population", "population.space", "datasets", "recipes", "recipes.NAME.tuning")
 PARTS += ("replicates", "evaluations", "launch")
 
 

@@ -45,6 +45,9 @@ class Options:
     replicates: Replicates = "mean"
     #: The evaluations that tables of further test sets are of; none: those that are shifts.
     evaluations: tuple[str, ...] = ()
+    #: Shell patterns of the architectures through which the line of effective robustness goes, such
+    #: as those trained on the base alone; none: all.
+    baseline: tuple[str, ...] = ()
     #: Ignore the weights of a population that was drawn with unequal probability.
     unweighted: bool = False
     #: Only the runs that this condition keeps, in SQL; "": all.

@@ -94,3 +94,17 @@ def test_studies_are_listed_with_what_is_wrong_of_them(tmp_path: Path) -> None:
     assert (listed[0]["recorded"], listed[0]["planned"]) == (0, 12)
     assert "missing: `population`" in listed[1]["note"]
     assert "0 of 12" in in_this_process(tmp_path, "list").stdout
+
+
+def test_the_keys_of_a_design_space_are_typed_and_explained() -> None:
+    _, below = explain("population.space")
+    known = {it.path for it in below}
+    assert {"base", "depths", "shared", "non_decreasing", "stem", "slope"} <= known
+    assert all(it.meaning for it in below)
+    assert "never decrease" in explain("population.space.non_decreasing")[0].meaning
+    schema, content = json_schema(), load_yaml(SWEEPS / "quickstart.yaml")
+    content["population"]["space"]["depth"] = [1, 2]  # of RegNet: legal in the schema
+    jsonschema.validate(content, schema)
+    content["population"]["space"]["depthz"] = [1, 2]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, schema)

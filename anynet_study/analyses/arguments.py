@@ -77,6 +77,13 @@ Evaluations = Annotated[
         help="NAME,... of further test sets that tables are of; default: those that are shifts.",
     ),
 ]
+Baseline = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--baseline",
+        help="PATTERN,... of the architectures that effective robustness is beyond; default: all.",
+    ),
+]
 Images = Annotated[
     list[str] | None, typer.Option("--images", help="NAME=COUNT,... of the test sets' images.")
 ]
@@ -88,7 +95,10 @@ OwnAnalyses = Annotated[
     list[str] | None,
     typer.Option("--analysis", help="MODULE:NAME of an analysis of your own, also of a file here."),
 ]
-Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
+Accuracy = Annotated[
+    bool | None,
+    typer.Option("--accuracy/--error", help="Whether the table's values are accuracies or errors."),
+]
 Fraction = Annotated[
     bool | None,
     typer.Option("--fraction/--percent", help="Whether the table's values are 0 to 1, or to 100."),
@@ -130,9 +140,10 @@ class StudyOptions:
     targets: Targets = None
     shifts: Shifts = None
     evaluations: Evaluations = None
+    baseline: Baseline = None
     images: Images = None
     distances: Distances = None
-    accuracy: Accuracy = False
+    accuracy: Accuracy = None
     fraction: Fraction = None
     analysis: OwnAnalyses = None
 
@@ -146,6 +157,7 @@ class StudyOptions:
             parse_roles(self.source_name, self.family or [], self.targets or []),
             shifts=parse_names(self.shifts or []),
             evaluations=parse_names(self.evaluations or []),
+            baseline=parse_names(self.baseline or []),
             images=parse_counts("--images", self.images or [], "NAME=COUNT, such as val=50000"),
             analysis=self.analysis or (),
             **how,

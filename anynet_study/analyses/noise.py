@@ -115,7 +115,10 @@ CORRECTED = Analysis[Study](
     section="noise",
     shown="folded",
     caption="Correlations without the noise of training",
-    note="What correlations between datasets would be if every error were a mean over many runs.",
+    note="Without noise: what the correlation of two datasets would be if each error were the mean "
+    "over many trainings, which is the correlation of single runs divided by the root of the "
+    "product of both ICCs (Spearman's attenuation formula). The ICCs are estimates, so that it may "
+    "be above 1: the correlation is then one that noise alone may hide.",
 )
 
 

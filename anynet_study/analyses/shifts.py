@@ -1,6 +1,7 @@
 """Further test sets: lines, gaps, ranks and robustness (papers 2, 4 and 5)."""
 
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -379,12 +380,21 @@ RECIPE_ROBUSTNESS = Analysis[Study](
 
 
 def effective_robustness(study: Study) -> pd.DataFrame:
-    """Accuracy beyond what the line through all architectures expects."""
-    level = study.options.level
-    return of_datasets(
-        study,
-        lambda table, images: apr.effective_robustness(table, "test", images=images, level=level),
-    )
+    """Accuracy beyond what the line through the baseline, or all architectures, expects."""
+    level, patterns = study.options.level, study.options.baseline
+
+    def made(table: pd.DataFrame, images: dict[str, int] | None) -> pd.DataFrame:
+        like = [any(fnmatchcase(str(name), it) for it in patterns) for name in table.index]
+        if patterns and not any(like):
+            raise UserError(f"--baseline: no architecture is like {', '.join(patterns)}")
+        names = table.index[like] if patterns else None
+        return apr.effective_robustness(table, "test", baseline=names, images=images, level=level)
+
+    found = of_datasets(study, made)
+    if patterns:
+        said = f"The line is that of the architectures like {', '.join(patterns)}."
+        found.attrs["remarks"] = [*found.attrs.get("remarks", []), said]
+    return found
 
 
 EFFECTIVE_ROBUSTNESS = Analysis[Study](
@@ -398,7 +408,8 @@ EFFECTIVE_ROBUSTNESS = Analysis[Study](
             older_names=("robustness",),
             title="Effective robustness",
             caption="Accuracy on further test sets against that on the dataset's own; how far a "
-            "point lies above the line is its effective robustness.",
+            "point lies above the line, through all architectures or the baseline's, is its "
+            "effective robustness.",
             draw=lambda study, rows: plots.effective_robustness_grid(rows, "test"),
             data=lambda study: drawn_rows(study, "effective-robustness"),
         ),

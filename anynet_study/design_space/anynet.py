@@ -59,12 +59,15 @@ class AnyNet:
     depths: tuple[Range, ...] = ((1, 16),)
     #: Narrowest and widest stage, multiples of `width_divisor`: one pair for all, or one per stage.
     widths: tuple[Range, ...] = ((8, 1024),)
+    #: Widths are multiples of this.
     width_divisor: int = 8
-    #: Empty for blocks without bottleneck, as are the group widths.
+    #: How much narrower a block's middle may be; empty for blocks without bottleneck.
     bottleneck_ratios: tuple[int, ...] = (1, 2, 4)
+    #: Channels of a group of the middle convolution; empty for blocks without bottleneck.
     group_widths: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
-    #: `log_uniform` or `uniform`.
+    #: Of depths: `log_uniform` or `uniform`.
     depth_distribution: str = "log_uniform"
+    #: Of widths: `log_uniform` or `uniform`.
     width_distribution: str = "log_uniform"
     #: Of log-uniform parameters: `ceil`, or `nearest` (see `distribution.log_uniform`).
     quantization: str = "ceil"

@@ -44,12 +44,13 @@ BLOCKS = ("bottleneck", "basic", "vanilla")
 class Skeleton:
     """Everything about a network but its stages' depths, widths, ratios and group widths."""
 
-    #: One of STEMS, and the channels that it puts out.
+    #: What comes before the stages.
     stem: str = "imagenet"
+    #: The channels that the stem puts out.
     stem_width: int = 32
     #: Stride of each stage's first block; as many as there are stages.
     strides: tuple[int, ...] = (1, 2, 2, 2)
-    #: One of BLOCKS.
+    #: What stages are made of: bottleneck, basic or vanilla blocks.
     block: str = "bottleneck"
     #: Squeeze-and-excitation: channels of its inside over channels of the block's input; 0: none.
     se_ratio: float = 0.0

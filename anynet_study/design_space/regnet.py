@@ -58,10 +58,13 @@ class RegNet:
     slope: tuple[float, float] = (8.0, 256.0)
     #: Lowest and highest wm, multiples of 0.001.
     width_multiplier: tuple[float, float] = (1.5, 3.0)
+    #: How much narrower a block's middle may be.
     bottleneck_ratios: tuple[int, ...] = (1, 2, 4)
+    #: Channels of a group of the middle convolution.
     group_widths: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
-    #: `log_uniform` or `uniform`: of d, and of w0, wa and wm.
+    #: Of d: `log_uniform` or `uniform`.
     depth_distribution: str = "uniform"
+    #: Of w0, wa and wm: `log_uniform` or `uniform`.
     distribution: str = "log_uniform"
     #: Of log-uniform parameters: `ceil`, or `nearest` (see `distribution.log_uniform`).
     quantization: str = "ceil"

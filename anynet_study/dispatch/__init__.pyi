@@ -21,6 +21,7 @@ from .local import local_workers as local_workers
 from .local import train_all as train_all
 from .opened import Changes as Changes
 from .opened import OpenStudy as OpenStudy
+from .opened import changes_in_words as changes_in_words
 from .opened import open_study as open_study
 from .opened import open_sweep as open_sweep
 from .pack import pack_by_length as pack_by_length

@@ -15,7 +15,7 @@ import torch
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.worker_state import WorkerState
 from anynet_study.errors import UserError
-from anynet_study.files import replacing
+from anynet_study.files import replacing, sha256_of
 from anynet_study.models import Backend, ChangedNetworkError, libraries, processor
 from anynet_study.planning import PlannedRun
 from anynet_study.provenance import code_version
@@ -144,8 +144,13 @@ def training_steps(
     return Trained(outcome, trainer, started, past, options, checkpoint.backends)
 
 
-def record_of(run: PlannedRun, trained: Trained, seconds: float, engine: Engine) -> RunRecord:
-    """The row of a run that was trained; `seconds`: in this process."""
+def record_of(
+    run: PlannedRun, trained: Trained, seconds: float, engine: Engine, scores: str
+) -> RunRecord:
+    """The row of a run that was trained.
+
+    `seconds`: in this process; `scores`: the digest of those that were kept, or "".
+    """
     outcome, several = trained.outcome, trained.backends
     mixed = f"trained by several backends: {', '.join(several)}" if len(several) > 1 else ""
     return RunRecord(
@@ -159,15 +164,20 @@ def record_of(run: PlannedRun, trained: Trained, seconds: float, engine: Engine)
         predictions=outcome.predictions,
         seconds=seconds + trained.seconds_before,
         started=trained.started,
+        scores=scores,
     )
 
 
-def save_scores(path: Path, trainer: Trainer) -> None:
-    """Write what the final network says of its test images: (images, classes) float32."""
+def save_scores(path: Path, trainer: Trainer) -> str:
+    """Write what the final network says of its test images: (images, classes) float32.
+
+    Returns the SHA-256 of the file.
+    """
     trainer.model.eval()
     scores = torch.cat([logits.float().cpu() for logits in trainer.logits("test")])
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.save(file, scores.numpy())
+    return sha256_of(path)
 
 
 def failure_of(
@@ -232,7 +242,7 @@ def _common(run: PlannedRun, engine: Engine, backend: Backend) -> dict[str, Any]
         "engine": engine,
         # The plain loop has torch's own layers.
         "backend": "plain" if engine == "reference" else backend.kind,
-        "instruction_set": backend.instruction_set,
+        "instruction_set": backend.instructions,
         "threads": backend.threads,
         "processor": processor(backend.device_type),
         "libraries": libraries(),

@@ -134,15 +134,20 @@ class Changes:
 
     def __str__(self) -> str:
         """The changes in a line."""
-        told = []
-        for key, (before, now) in self.keys.items():
-            words = f"{before or 'none'} before, {now or 'none'} now"
-            told.append(f"{key} ({'added' if not before else 'removed' if not now else words})")
-        more = [f"and {len(told) - MOST_NAMED} more"] if len(told) > MOST_NAMED else []
         return (
-            f"{', '.join([*told[:MOST_NAMED], *more])}; {self.unused} of its "
+            f"{changes_in_words(self.keys)}; {self.unused} of its "
             f"{counted(self.recorded, 'recorded run')} would stay unused"
         )
+
+
+def changes_in_words(keys: Mapping[str, tuple[str, str]]) -> str:
+    """Changed keys in a line, with what each was and is: `source (mnist before, digits now)`."""
+    told = []
+    for key, (before, now) in keys.items():
+        words = f"{before or 'none'} before, {now or 'none'} now"
+        told.append(f"{key} ({'added' if not before else 'removed' if not now else words})")
+    more = [f"and {len(told) - MOST_NAMED} more"] if len(told) > MOST_NAMED else []
+    return ", ".join([*told[:MOST_NAMED], *more])
 
 
 def open_sweep(sweep: Path | Sweep, overrides: Sequence[str] = ()) -> OpenStudy:

@@ -14,10 +14,10 @@ from anynet_study.data import DatasetView
 from anynet_study.dispatch.journalling import (
     Trained,
     WorkerJournals,
+    classify,
     disk_is_full,
     evaluation_of,
     failure_of,
-    is_unwell,
     record_of,
     save_scores,
     training_steps,
@@ -327,8 +327,6 @@ class Worker:
         inherited = self.assignment.plan.inherited(run)
         if launch.keep == "weights" or inherited & {"body", "weights"}:
             save_weights(study.weights(run.run_id), run.run_id, trained.trainer.model)
-        if launch.scores:
-            save_scores(scores_file(study.results, run.run_id), trained.trainer)
         if "state" in inherited:
             end = Checkpoint(study.weights(f"{run.run_id}.state"), run.run_id, launch.engine)
             curves = trained.outcome.curves
@@ -336,11 +334,16 @@ class Worker:
 
     def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> None:
         """Journal a run, after its evaluations: with its row, nothing of it is left to do."""
-        row = record_of(run, trained, seconds, self.assignment.launch.engine)
-        if row.status == "completed":
+        study, launch = self.assignment.study, self.assignment.launch
+        # Otherwise it was trained once more for its weights.
+        new = self.assignment.recorded.runs.get(run.run_id) in (None, "failed")
+        completed, scores = trained.outcome.status == "completed", ""
+        if completed:
             self._keep(run, trained)
-        if self.assignment.recorded.runs.get(run.run_id) in (None, "failed"):
-            self.journals.append(row)  # otherwise it was trained once more for its weights
+        if completed and new and launch.scores:
+            scores = save_scores(scores_file(study.results, run.run_id), trained.trainer)
+        if new:
+            self.journals.append(record_of(run, trained, seconds, launch.engine, scores))
         self.journals.state.ends(run.run_id)
         self._checkpoint(run).unlink(missing_ok=True)
 
@@ -373,8 +376,8 @@ class Worker:
         """
         if disk_is_full(error):
             raise error
-        if device_is_lost(self.assignment.device):
-            self.journals.state.end_without_gpu("node" if is_unwell(error) else "code", error)
+        if device_is_lost(self.assignment.device, error):
+            self.journals.state.end_without_gpu(classify(error), error)
 
     def _evaluated_from_weights(self, run: PlannedRun) -> bool:
         """Make the missing evaluations of `run` from its weights on disk; whether that was all."""

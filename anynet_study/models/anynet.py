@@ -77,12 +77,23 @@ class GeneralisedMean(nn.Module):
         return means * largest[:, :, 0, 0]
 
 
-def _stem(name: str, width: int) -> nn.Sequential:
+class Stem(nn.Sequential):
+    """A normed convolution with a ReLU, and a max pool if there is one."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        layer, *pools = self
+        maps: Tensor = layer(images, relu=True)
+        for pool in pools:
+            maps = pool(maps)
+        return maps
+
+
+def _stem(name: str, width: int) -> Stem:
     stem = STEMS[name]
-    layers = [convolution(IMAGE_CHANNELS, width, stem.kernel, stem.stride), nn.ReLU(inplace=True)]
+    layers: list[nn.Module] = [convolution(IMAGE_CHANNELS, width, stem.kernel, stem.stride)]
     if stem.pool_stride is not None:
         layers.append(nn.MaxPool2d(kernel_size=3, stride=stem.pool_stride, padding=1))
-    return nn.Sequential(*layers)
+    return Stem(*layers)
 
 
 def _stage(architecture: Architecture, stage: int, w_in: int) -> nn.Sequential:
@@ -147,9 +158,9 @@ class Bottleneck(nn.Module):
         self.shortcut = _shortcut(w_in, w_out, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        y = self.excitation(self.spatial(self.squeeze(x).relu_()).relu_())
-        z: Tensor = self.expand(y) + self.shortcut(x)
-        return z.relu_()
+        y = self.excitation(self.spatial(self.squeeze(x, relu=True), relu=True))
+        z: Tensor = self.expand(y, self.shortcut(x), relu=True)
+        return z
 
 
 class Basic(nn.Module):
@@ -162,8 +173,8 @@ class Basic(nn.Module):
         self.shortcut = _shortcut(w_in, w_out, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        z: Tensor = self.second(self.first(x).relu_()) + self.shortcut(x)
-        return z.relu_()
+        z: Tensor = self.second(self.first(x, relu=True), self.shortcut(x), relu=True)
+        return z
 
 
 class Vanilla(nn.Module):
@@ -175,8 +186,8 @@ class Vanilla(nn.Module):
         self.second = convolution(w_out, w_out, 3)
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.second(self.first(x).relu_())
-        return y.relu_()
+        y: Tensor = self.second(self.first(x, relu=True), relu=True)
+        return y
 
 
 class SqueezeExcitation(nn.Module):
@@ -208,13 +219,47 @@ class Convolution(nn.Conv2d):
         """Do nothing."""
 
 
+class NormedConvolution(nn.Sequential):
+    """A convolution and its batch norm, with the residual sum and the ReLU behind them, if any."""
+
+    def forward(self, x: Tensor, residual: Tensor | None = None, relu: bool = False) -> Tensor:
+        convolution, norm = self
+        y: Tensor = norm(convolution(x))
+        if residual is not None:
+            y = y + residual
+        return y.relu_() if relu else y
+
+
 def convolution(
     w_in: int, w_out: int, kernel: int, stride: int = 1, groups: int = 1
-) -> nn.Sequential:
+) -> NormedConvolution:
     """Return a convolution that keeps the map's size (over stride), and its batch norm."""
     padding = kernel // 2
     layer = Convolution(w_in, w_out, kernel, stride, padding, groups=groups, bias=False)
-    return nn.Sequential(layer, nn.BatchNorm2d(w_out))
+    return NormedConvolution(layer, nn.BatchNorm2d(w_out))
+
+
+def layers_by_side(network: AnyNet, resolution: int) -> dict[NormedConvolution, int]:
+    """Each normed convolution, and the side of the maps that it is given, in pixels.
+
+    For images of `resolution` pixels; from the stem to the last stage.
+    """
+    found: dict[NormedConvolution, int] = {}
+    side = resolution
+    blocks = (block for stage in network.stages for block in stage.children())
+    for module in (network.stem, *blocks):
+        entered = side
+        for name, layer in module.named_children():
+            if name == "shortcut" and isinstance(layer, NormedConvolution):
+                found[layer] = entered
+            elif isinstance(layer, NormedConvolution):
+                found[layer] = side
+                convolution = layer[0]
+                assert isinstance(convolution, nn.Conv2d)
+                side = (side - 1) // convolution.stride[0] + 1
+            elif isinstance(layer, nn.MaxPool2d):
+                side = (side - 1) // 2 + 1
+    return found
 
 
 def _shortcut(w_in: int, w_out: int, stride: int) -> nn.Module:

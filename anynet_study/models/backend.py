@@ -2,13 +2,14 @@
 
 import platform
 import re
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from anynet_study.errors import counted
+from anynet_study.errors import counted, first_line
 
 #: plain: torch's own layers; rewritten: exact rewrites of them. Both are the same function, up to
 #: rounding.
@@ -26,9 +27,24 @@ class Backend:
     #: Of torch on the CPU.
     threads: int
     device_type: Literal["cpu", "cuda"] = "cpu"
+    #: In bfloat16 on a GPU: batch norms, sums and ReLUs by kernels in Triton (`norm_kernels`).
+    triton: bool = False
+    #: In bfloat16 on a GPU: the model whose table says how convolutions are computed
+    #: (`convolution_ways`); "": a rule does.
+    table: str = ""
+
+    @property
+    def instructions(self) -> str:
+        """The instruction set and the options, as they are recorded with a run."""
+        table = [f"table of {self.table}"] if self.table else []
+        return ", ".join([self.instruction_set, *["Triton"] * self.triton, *table])
+
+    def without_options(self, kind: BackendKind) -> "Backend":
+        """The same processor, with torch's own norms and convolutions."""
+        return replace(self, kind=kind, triton=False, table="")
 
     def __str__(self) -> str:
-        return f"{self.kind} on {self.instruction_set} in {counted(self.threads, 'thread')}"
+        return f"{self.kind} on {self.instructions} in {counted(self.threads, 'thread')}"
 
 
 def backend_here(
@@ -36,16 +52,37 @@ def backend_here(
 ) -> Backend:
     """The backend of this kind, by default rewritten, in this process.
 
-    Set torch's threads before.
+    Set torch's threads before. On a GPU, Triton's kernels are tried out.
     """
     import torch
 
-    if device_type == "cuda":
-        instructions = "sm_{}{}".format(*torch.cuda.get_device_capability())
-    else:
+    kind, threads = kind or "rewritten", torch.get_num_threads()
+    if device_type == "cpu":
         # Less than the CPU has where the environment limits torch (ATEN_CPU_CAPABILITY).
-        instructions = torch.backends.cpu.get_cpu_capability().lower()
-    return Backend(kind or "rewritten", instructions, torch.get_num_threads(), device_type)
+        return Backend(kind, torch.backends.cpu.get_cpu_capability().lower(), threads)
+    instructions = "sm_{}{}".format(*torch.cuda.get_device_capability())
+    found = Backend(kind, instructions, threads, device_type)
+    if kind == "plain":
+        return found
+    from anynet_study.models.convolution_ways import table_of
+
+    model = processor("cuda")
+    return replace(found, triton=_triton_works(), table=model if table_of(model) else "")
+
+
+@cache
+def _triton_works() -> bool:
+    """Whether Triton's kernels give the results of torch's on this GPU; if not, why is told."""
+    if not has_bfloat16():
+        return False
+    try:
+        from anynet_study.models.norm_kernels import try_out
+
+        try_out("cuda")
+    except Exception as error:  # it is missing, or a compiler is, or the GPU is too old
+        print(f"torch's own batch norms: {first_line(error)}", file=sys.stderr, flush=True)
+        return False
+    return True
 
 
 def has_bfloat16() -> bool:

@@ -18,6 +18,7 @@ from anynet_study.models.anynet import (
     GeneralisedMean,
     SqueezeExcitation,
     Vanilla,
+    layers_by_side,
 )
 from anynet_study.models.backend import Backend
 from anynet_study.models.convolutions import as_maps, as_rows
@@ -130,7 +131,7 @@ class RowStem(RowModule):
         layer = RowLayer(stem[0], side)
         self.add_module("0", layer)  # its name in the plain stem
         self.layers = (layer,)
-        self.pools = len(stem) > 2
+        self.pools = len(stem) > 1
         self.side_in = side
         self.side = (layer.side - 1) // 2 + 1 if self.pools else layer.side
 
@@ -264,6 +265,10 @@ class MiddleTap(nn.Conv2d):
     In plain autograd: it runs under autocast and in a CUDA graph.
     """
 
+    #: Whether torch takes the result for channels last, so that the next layer need not copy it. On
+    #: a CPU, that layer would then round otherwise in bfloat16.
+    channels_last = False
+
     def __init__(self, layer: nn.Conv2d) -> None:
         widths = layer.in_channels, layer.out_channels
         super().__init__(
@@ -275,26 +280,16 @@ class MiddleTap(nn.Conv2d):
         """Maps (n, groups * i, 1, 1) to (n, groups * o, 1, 1); there is no bias."""
         vectors = input.reshape(len(input), self.groups, -1).transpose(0, 1)
         matrices = weight[:, :, 1, 1].unflatten(0, (self.groups, -1)).transpose(1, 2)
-        return torch.bmm(vectors, matrices).transpose(0, 1).reshape(len(input), -1, 1, 1)
+        rows = torch.bmm(vectors, matrices).transpose(0, 1)
+        if self.channels_last:
+            return rows.reshape(len(input), 1, 1, -1).contiguous().permute(0, 3, 1, 2)
+        return rows.reshape(len(input), -1, 1, 1)
 
 
 def use_middle_taps(network: AnyNet, resolution: int) -> None:
     """Put a MiddleTap in the place of each convolution that sees one pixel only."""
-    side = resolution
-    blocks = (block for stage in network.stages for block in stage.children())
-    for module in (network.stem, *blocks):
-        side = _use_middle_taps(module, side)
-
-
-def _use_middle_taps(module: nn.Module, side: int) -> int:
-    """Do so in a stem or a block, but its shortcut; return the side of the maps that leave it."""
-    for name, layer in module.named_children():
-        if name != "shortcut" and isinstance(layer, nn.Sequential):
-            convolution = layer[0]
-            assert isinstance(convolution, nn.Conv2d)
-            if side == 1 and convolution.kernel_size == (3, 3):
-                layer[0] = MiddleTap(convolution)
-            side = (side - 1) // convolution.stride[0] + 1
-        elif isinstance(layer, nn.MaxPool2d):
-            side = (side - 1) // 2 + 1
-    return side
+    for layer, side in layers_by_side(network, resolution).items():
+        convolution = layer[0]
+        assert isinstance(convolution, nn.Conv2d)
+        if side == 1 and convolution.kernel_size == (3, 3):
+            layer[0] = MiddleTap(convolution)

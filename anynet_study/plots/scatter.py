@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, Normalize
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.patches import Rectangle
@@ -135,9 +134,8 @@ def _square_grid(size: int, figure: Figure | None) -> tuple[Figure, GridSpec]:
 def _draw_correlation(figure: Figure, cell: Bbox, pair: Estimate, size: int) -> None:
     """Fill a cell with the colour and the numbers of a correlation; no axes, which are slow."""
     estimate, low, high, n = pair
-    colours: Colormap = matplotlib.colormaps[style.DIVERGING]
     shade = Normalize(-1, 1)(estimate) if np.isfinite(estimate) else 0.5
-    colour = (*colours(float(shade))[:3], 0.55)
+    colour = (*style.DIVERGING(float(shade))[:3], 0.55)
     figure.add_artist(Rectangle(cell.p0, cell.width, cell.height, color=colour, linewidth=0))
     points = 72 * style.TWO_COLUMNS * 0.9 / max(size, 4)
     large = float(np.clip(points / 4.2, 6.5, 11))

@@ -9,7 +9,7 @@ analysis.
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ SCRIPTS = (
     *("explore", "page"),
 )
 """Of `templates/scripts/`, in the order in which they need each other."""
+OF_TRAINING = ("noise", "training", "transfer")
+"""Sections about training, which imported results may say nothing of."""
 OPEN = "proxies"
 """The section that is not folded."""
 FACTS = ("datasets", "runs", "failures")
@@ -201,6 +203,9 @@ def sections(
             for block in [analysis_block(study, analysis, figures)]
             if not block.is_empty
         ]
+        if section.id in OF_TRAINING and not summary.sweep:  # imported: what they lack is no news
+            blocks = [block for block in blocks if block.table or block.folded or block.figures]
+            section = replace(section, optional=True)
         if section.id == "population":
             blocks.insert(0, Block(table=grid.facts_grid(summary.sampling)))
         if blocks or not section.optional:

@@ -110,7 +110,9 @@ def _versions(store: ResultStore, runs: pd.DataFrame) -> dict[str, str]:
     facts = {}
     for name, title in columns.items():
         counts = runs[name].value_counts(sort=False)
-        facts[title] = ", ".join(f"{value} ({count} runs)" for value, count in counts.items())
+        told = {value: count for value, count in counts.items() if value}
+        if told:  # imported results say little of how they were made
+            facts[title] = ", ".join(f"{value} ({count:,} runs)" for value, count in told.items())
     whole = store.table("runs")
     if mixed := mixed_backends(whole.filter(whole["planned"])):
         facts["mixed"] = mixed

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anynet_study.errors import UserError
+from anynet_study.files import sha256_of
 from anynet_study.metrics import CURVES
 from anynet_study.progress import progress_if_long
 from anynet_study.sql import engine, fetch
@@ -32,7 +33,7 @@ from anynet_study.store.hdf5 import (
     unfit,
     written_checksums,
 )
-from anynet_study.store.layout import CIRCUMSTANCES
+from anynet_study.store.layout import CIRCUMSTANCES, scores_file
 from anynet_study.store.opening import LayoutError, check_layout, open_store, opened
 from anynet_study.store.predictions import (
     evaluation_prediction_groups,
@@ -42,7 +43,7 @@ from anynet_study.store.predictions import (
 from anynet_study.store.records import RUN_COLUMNS, mixed_backends
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.tables import EVALUATION_TABLE, read_curve
+from anynet_study.store.tables import EVALUATION_TABLE, OTHER_LABELS, contradicted, read_curve
 from anynet_study.store.write import write_store
 
 #: All stores of this schema version and later ones have checksums.
@@ -51,8 +52,9 @@ FIRST_WITH_CHECKSUMS = 6
 EXAMPLES = 3
 #: How a finding is repaired. "collect": build the store anew from the journals. "train": launch
 #: again, which trains the runs that are missing. "data": add a dataset again. "keep": it cannot be
-#: repaired, so keep the store as it is. "none": nothing has to be repaired.
-Repair = Literal["collect", "train", "keep", "data", "none"]
+#: repaired, so keep the store as it is. "scores": they cannot be made again. "sweep": undo an edit.
+#: "labels": launch again, which copies them. "none": nothing has to be repaired.
+Repair = Literal["collect", "train", "keep", "data", "scores", "sweep", "labels", "none"]
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,10 @@ def verify(path: Path) -> list[Finding]:
             found = found or list(_changed(file))
             found += list(_unlike(file)) if all(one.note for one in found) else []
         if all(one.note for one in found):
-            mixed = mixed_backends(ResultStore(path).table("runs"))
+            runs = ResultStore(path).table("runs")
+            mixed = mixed_backends(runs)
             found += [Finding("/runs/backend", mixed, "none")] if mixed else []
+            found += _scores(path, runs)
         return found
     except UserError:
         raise
@@ -95,6 +99,20 @@ def verify(path: Path) -> list[Finding]:
         if place.startswith("/"):
             return [Finding(place, reason)]
         return [Finding("/", f"cannot be read: {error}")]
+
+
+def _scores(store: Path, runs: pa.Table) -> Iterator[Finding]:
+    """Kept outputs of networks that are gone, or are not what the record of their run says."""
+    for run_id, digest in zip(
+        *(runs[name].to_pylist() for name in ("run_id", "scores")), strict=True
+    ):
+        path = scores_file(store, run_id)
+        where = f"{path.parent.name}/{path.name}"
+        try:
+            if digest and sha256_of(path) != digest:
+                yield Finding(where, "is not what was written for this run", "scores")
+        except OSError as error:
+            yield Finding(where, f"cannot be read ({error.strerror})", "scores")
 
 
 def refuse_wrong(path: Path, called: Path) -> None:
@@ -108,6 +126,8 @@ def _unlike(file: h5py.File) -> Iterator[Finding]:
     """What does not fit the layout, whether or not the checksums fit."""
     try:
         check_layout(file, circumstances=True)
+        for name in contradicted(file):
+            yield Finding(f"/predictions, {name}", OTHER_LABELS, "labels")
     except LayoutError as error:
         yield Finding(error.where, error.what)
 

@@ -1,5 +1,7 @@
 """Where a results file keeps per-example predictions, and the true classes beside them."""
 
+import hashlib
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +10,13 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, first_line
+from anynet_study.files import read_regular
 from anynet_study.store.hdf5 import get_text, read_texts
-from anynet_study.store.layout import evaluation_group, prediction_group, scores_file
+from anynet_study.store.layout import prediction_group, scores_file
+
+#: In bytes: a million images of a thousand classes.
+MOST_SCORES = 4 << 30
 
 
 @dataclass(frozen=True)
@@ -23,24 +29,39 @@ class Truth:
     labels: NDArray[np.uint16] | None
 
 
-def read_scores(store: Path, run_id: str) -> NDArray[np.float32] | None:
+def read_scores(store: Path, run_id: str, digest: str) -> NDArray[np.float32] | None:
     """The outputs of a run's network on its test images; None where they were not kept.
 
-    Shape (images, classes), float32, in test order. Raises UserError for a file that is damaged.
+    Shape (images, classes), float32, in test order. `digest` is the record's, "" in records of
+    before there was one. Raises UserError for a file that is damaged, changed or gone.
     """
     path = scores_file(store, run_id)
     try:
-        found: NDArray[np.float32] = np.load(path)
+        content = read_regular(path, MOST_SCORES)
     except FileNotFoundError:
-        return None
+        if not digest:
+            return None
+        raise UserError(f"{path}: is gone; it has the scores of run {run_id}") from None
+    except OSError as error:
+        raise UserError(f"{path}: no scores can be read from it ({error.strerror})") from None
+    if digest and hashlib.sha256(content).hexdigest() != digest:
+        raise UserError(f"{path}: is not what was written for run {run_id}")
+    try:
+        found: NDArray[np.float32] = np.load(io.BytesIO(content), allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: no scores can be read from it ({error})") from None
+        raise UserError(f"{path}: no scores can be read from it ({first_line(error)})") from None
     return found
 
 
 def prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
     """The groups of all datasets. Raises KeyError if one is damaged; `values()` would give None."""
     return (file["predictions"][name] for name in file["predictions"])
+
+
+def evaluation_prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
+    """The groups of all evaluations of the runs on all datasets."""
+    parent = file.get("evaluations/predictions", {})
+    return (parent[dataset][name] for dataset in parent for name in parent[dataset])
 
 
 def truths_in(file: h5py.File) -> dict[str, Truth]:
@@ -59,35 +80,20 @@ def kind_of(group: h5py.Group) -> str:
     return get_text(group, "kind", "class")
 
 
-def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
-    """The group of a dataset's predictions. Raises UserError where it has none."""
-    group = file.get(prediction_group(dataset))
-    if group is None:
+def predictions_in(file: h5py.File, dataset: str, evaluation: str = "") -> h5py.Group:
+    """The group of predictions on a dataset, or on an evaluation of the runs on it.
+
+    Raises UserError where there is none.
+    """
+    group = file.get(prediction_group(dataset, evaluation))
+    if group is not None:
+        return group
+    if evaluation:
+        what = f"of evaluation {evaluation} on {dataset}"
+        names = read_texts(file["labels/evaluation"]).to_pylist() if "evaluations" in file else []
+        there = [name for name in names if prediction_group(dataset, name) in file]
+    else:
+        what = f"on {dataset}"
         there = [get_text(group, "dataset") for group in prediction_groups(file)]
-        raise UserError(f"no predictions on {dataset}; there are: {', '.join(there)}")
-    return group
-
-
-def evaluation_predictions_in(file: h5py.File, dataset: str, evaluation: str) -> h5py.Group:
-    """The group of predictions of an evaluation. Raises UserError where there is none."""
-    group = file.get(evaluation_group(dataset, evaluation))
-    if group is None:
-        there = list(dict.fromkeys(evaluations_with_predictions(file, dataset)))
-        said = f"there are: {', '.join(there)}" if there else "there are none at all"
-        raise UserError(f"no predictions of evaluation {evaluation} on {dataset}; {said}")
-    return group
-
-
-def evaluations_with_predictions(file: h5py.File, dataset: str) -> list[str]:
-    """Names of the evaluations of runs on a dataset of which there are predictions."""
-    parent = evaluation_group(dataset, "x").rpartition("/")[0]
-    if parent not in file:
-        return []
-    names = read_texts(file["labels/evaluation"]).to_pylist()
-    return [name for name in names if evaluation_group(dataset, name) in file]
-
-
-def evaluation_prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
-    """The groups of predictions of all evaluations."""
-    parent = file.get("evaluations/predictions", {})
-    return (parent[dataset][name] for dataset in parent for name in parent[dataset])
+    said = f"there are: {', '.join(there)}" if there else "there are none at all"
+    raise UserError(f"no predictions {what}; {said}")

@@ -75,6 +75,7 @@ class RunRecord:
     threads: int = 0
     processor: str = ""
     libraries: str = ""
+    scores: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no run can have produced."""

@@ -25,7 +25,6 @@ from anynet_study.store.opening import (
     stored_json,
 )
 from anynet_study.store.predictions import (
-    evaluation_predictions_in,
     kind_of,
     predictions_in,
     read_scores,
@@ -154,19 +153,17 @@ class Results(ABC):
         """
         if table not in get_args(TableName):
             raise UserError(f"no table {table!r}; there are: {', '.join(get_args(TableName))}")
-        if table == "errors":
+        if table in ("errors", "classes"):
             dataset = options.pop("evaluations", None)
-            frame = (
-                self.errors(**options)
-                if dataset is None
-                else self.evaluation_errors(dataset, **options)
-            ).reset_index()
-            check_columns(columns or (), list(frame.columns))
-            frame = frame if columns is None else frame[list(columns)]
-            return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
-        if table == "classes":
-            check_columns(columns or (), CLASS_TABLE)
-            kept = self.classes()[list(CLASS_TABLE if columns is None else columns)]
+            if table == "classes":
+                frame = self.classes()
+            elif dataset is None:
+                frame = self.errors(**options).reset_index()
+            else:
+                frame = self.evaluation_errors(dataset, **options).reset_index()
+            names = list(frame.columns)
+            check_columns(columns or (), names)
+            kept = frame[names if columns is None else list(columns)]
             return pa.Table.from_pandas(kept, preserve_index=False).replace_schema_metadata()
         if columns is None:
             shown = {"runs": self._run_columns, "evaluations": self._evaluation_columns}
@@ -471,16 +468,20 @@ class ResultStore(Results):
 
     def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
         with self.opened() as file:
-            group = evaluation_predictions_in(file, dataset, evaluation)
+            group = predictions_in(file, dataset, evaluation)
             found = evaluations_table(file, self._evaluation_columns).take(group["row"][()])
             return to_pandas(found), group["classes"][()]
 
     def scores(self, run_id: str) -> NDArray[np.float32]:
         """(images, classes) the outputs of a run's final network on its test images, in test order.
 
-        UserError where they were not kept in the study's folder.
+        UserError where they were not kept in the study's folder, or are not what was written.
         """
-        if (found := read_scores(self.path, run_id)) is None:
+        runs = self.table("runs", ["run_id", "scores"])
+        digests = dict(zip(*(runs[name].to_pylist() for name in runs.column_names), strict=True))
+        if run_id not in digests:
+            raise UserError(f"no run {run_id} in {self.path}")
+        if (found := read_scores(self.path, run_id, digests[run_id])) is None:
             raise UserError(f"{run_id}: no scores were kept; launch it with launch.scores=true")
         return found
 

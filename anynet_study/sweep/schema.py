@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
+from anynet_study.design_space import SPACES, STEMS, AnyNet, RegNet, Skeleton
 from anynet_study.errors import UserError
 from anynet_study.sweep.launch import Launch
 from anynet_study.sweep.population import PopulationSpec
@@ -22,6 +23,10 @@ from anynet_study.training import EvaluationSpec
 
 PARTS = (PopulationSpec, DatasetSpec, RecipeSpec, Tuning, Replicates, EvaluationSpec, Launch)
 COMMENT = re.compile(r"((?:^ +#: .*\n)+) +(\w+):", re.MULTILINE)
+#: What a mapping for `population.space` has: the frame, and the keys of either family.
+OF_SPACES = (Skeleton, AnyNet, RegNet)
+#: Ranges that are one pair for all stages, or one for each.
+BY_STAGE = ("depths", "widths")
 BOUNDS = {
     "minimum": "at least",
     "exclusiveMinimum": "more than",
@@ -60,6 +65,9 @@ def json_schema() -> dict[str, Any]:
         for name, text in _comments(model).items():
             if name in part["properties"]:
                 part["properties"][name]["description"] = text
+    schema["$defs"]["Space"] = _space()
+    choices = schema["$defs"][PopulationSpec.__name__]["properties"]["space"]["anyOf"]
+    choices[:] = [{"type": "string", "enum": list(SPACES)}, {"$ref": "#/$defs/Space"}]
     datasets = schema["properties"]["datasets"]
     entry = datasets["additionalProperties"]
     datasets["additionalProperties"] = {"anyOf": [entry, {"type": "null"}]}
@@ -69,6 +77,22 @@ def json_schema() -> dict[str, Any]:
         "description": "The dataset whose networks are tested on this one too; none is trained.",
     }
     return {"title": "Sweep file of anynet-study", **schema}
+
+
+def _space() -> dict[str, Any]:
+    """The schema of a design space that is declared by changes to a named one."""
+    base = {"type": "string", "enum": list(SPACES), "default": "anynetx"}
+    base |= {"description": "The space that the other keys change."}
+    keys: dict[str, Any] = {"base": base}
+    for part in OF_SPACES:
+        comments = _comments(part)
+        for name, node in TypeAdapter(part).json_schema()["properties"].items():
+            if name in BY_STAGE:
+                node = {"default": node["default"], "anyOf": [node["items"], node]}
+            if name == "stem":
+                node["enum"] = list(STEMS)
+            keys[name] = {"description": comments.get(name, "")} | node
+    return {"type": "object", "properties": keys, "additionalProperties": False}
 
 
 def explain(path: str) -> tuple[Key, list[Key]]:
@@ -137,11 +161,11 @@ def _kind(node: Node) -> str:
     return ", ".join([kind, *limits])
 
 
-def _comments(model: type[BaseModel]) -> dict[str, str]:
+def _comments(model: type) -> dict[str, str]:
     """The comments above the fields of a model and of its base classes, by field."""
     found: dict[str, str] = {}
     for part in reversed(model.__mro__):
-        if issubclass(part, BaseModel) and part.__module__.startswith("anynet_study."):
+        if part is not BaseModel and part.__module__.startswith("anynet_study."):
             for lines, name in COMMENT.findall(inspect.getsource(part)):
                 texts = [line.strip().removeprefix("#:").strip() for line in lines.splitlines()]
                 found[name] = " ".join(texts)

@@ -6,6 +6,7 @@ Files are written whole or not at all. They are torch's, and end with their SHA-
 import copy
 import hashlib
 import io
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from anynet_study.files import replacing
 from anynet_study.training.options import Engine
 from anynet_study.training.trainer import State, Trainer
 
-#: Of the SHA-256 at the end of a file.
+#: Length of the SHA-256 at the end of a file.
 DIGEST_BYTES = 32
 #: Keys under which a file may hold its weights. Files of this project use the first.
 HELD_BY = ("weights", "state_dict", "model")
@@ -30,14 +31,14 @@ Weights = dict[str, Any]
 
 
 class InterruptedRunError(Exception):
-    """The run was asked to stop; its state is saved, and it goes on from there another time."""
+    """The run was asked to stop; its state is saved, and another process can continue it."""
 
 
 class Checkpoint:
-    """The file of one run, saved between two steps.
+    """The checkpoint file of one run, written between two steps.
 
-    Randomness needs no state: an epoch's is derived from the spec, so epoch and step say where a
-    run is.
+    It stores no random state: the random numbers of an epoch follow from the spec, so epoch and
+    step determine where a run is.
     """
 
     def __init__(
@@ -52,13 +53,13 @@ class Checkpoint:
         self.path, self.run_id, self.engine = path, run_id, engine
         #: Shortest time between two saves.
         self.seconds = seconds
-        #: Asked between steps: whether to save and stop.
+        #: Called between steps; if it returns True, the run is saved and stopped.
         self.stop = stop
-        #: The file of the run from whose end this one goes on.
+        #: The file of the run that this one continues, if it continues another.
         self.before: Path | None = None
-        #: Of all processes that worked at the run; `backend` is this one's.
+        #: The backends of all processes that trained the run, in order; `backend` is this one's.
         self.backends = [backend]
-        #: Time that the run took before this process took it up.
+        #: Seconds that earlier processes spent on the run.
         self.seconds_before = 0.0
         self._began = self._saved = time.monotonic()
 
@@ -73,7 +74,7 @@ class Checkpoint:
     def save(self, state: State, curves: Curves, epoch: int, steps_done: int) -> None:
         """Replace the file atomically; does nothing without a path.
 
-        Where the disk is full the run goes on: without a checkpoint it only resumes later.
+        If the disk is full, the run goes on: it would only be continued from an earlier state.
         """
         if self.path is None:
             return
@@ -94,18 +95,18 @@ class Checkpoint:
         self._saved = time.monotonic()
 
     def load(self, trainer: Trainer, curves: Curves) -> tuple[int, int]:
-        """Restore trainer and curves; the epoch, and the steps done of it: 0, 0 without a file.
+        """Restore trainer and curves, and return the epoch and the steps done of it.
 
-        A file that is damaged, or of another run, engine or version of this code, costs time, not
-        correctness: the run starts over, and a message says so.
+        Without a file that is where the run begins. If the file is damaged or belongs to another
+        run or engine, the run starts over and a message says so: this costs time, not correctness.
         """
         if self.path is None or not self.path.is_file():
             return self._start(trainer, curves)
         before = copy.deepcopy(trainer.state())
         try:
             content = _read(self.path, self.run_id)
-            if content["engine"] != self.engine or set(content["curves"]) != set(curves):
-                raise ValueError("it is of another engine or version")
+            if content["engine"] != self.engine:
+                raise ValueError("it is of another engine")
             place, seconds = (content["epoch"], content["steps_done"]), content["seconds"]
             trainer.restore(content["trainer"])
         except Exception as error:  # torch raises nearly anything on a damaged file
@@ -113,12 +114,12 @@ class Checkpoint:
             _say_unusable(self.path, error, "the run starts over")
             return self._start(trainer, curves)
         self.backends = list(dict.fromkeys([*content["backends"], *self.backends]))
-        curves.update(content["curves"])
+        _take_up(content["curves"], curves)
         self.seconds_before = seconds
         return place
 
     def _start(self, trainer: Trainer, curves: Curves) -> tuple[int, int]:
-        """Where a run begins that has no checkpoint yet: at the end of another, or at 0, 0."""
+        """Begin a run that has no checkpoint yet: at the end of another run, or at 0, 0."""
         if self.before is None:
             return 0, 0
         source = trainer.spec.pretrained
@@ -129,8 +130,18 @@ class Checkpoint:
                 f"{self.before}: trained by the engine {content['engine']}; go on by it"
             )
         trainer.restore(content["trainer"])
-        curves.update(copy.deepcopy(content["curves"]))
+        _take_up(content["curves"], curves)
         return content["epoch"], content["steps_done"]
+
+
+def _take_up(kept: Curves, curves: Curves) -> None:
+    """Fill `curves` with those of a file, which another version of the code may have written.
+
+    A curve that the file lacks is NaN up to there; one that is unknown here is left out.
+    """
+    epochs = max(map(len, kept.values()), default=0)
+    for name in curves:
+        curves[name] = list(kept.get(name, [math.nan] * epochs))
 
 
 def save_weights(path: Path, run_id: str, network: nn.Module) -> None:
@@ -140,9 +151,9 @@ def save_weights(path: Path, run_id: str, network: nn.Module) -> None:
 
 
 def load_weights(path: Path, run_id: str, kept: str = "weights") -> Weights | None:
-    """The weights of a run; None where they are not there, or damaged, which a message says.
+    """Return the weights of a run; None if the file is missing or damaged, which a message says.
 
-    `kept`: what the file calls them; of a checkpoint the whole `trainer`.
+    `kept`: the key in the file; `trainer` gives the whole state of a checkpoint.
     """
     if not path.is_file():
         return None
@@ -187,7 +198,7 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 
 def _read(path: Path, run_id: str) -> dict[str, Any]:
-    """What `_write` wrote for this run; raises nearly anything where that is not there."""
+    """Read what `_write` wrote for this run. Raises almost any exception on another file."""
     stored = path.read_bytes()
     saved, digest = stored[:-DIGEST_BYTES], stored[-DIGEST_BYTES:]
     if hashlib.sha256(saved).digest() != digest:

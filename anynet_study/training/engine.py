@@ -37,7 +37,7 @@ class Outcome:
     #: Predicted class of each test image, (n_test,) uint16; where images have
     #: several, as `to_words` packs them; empty if diverged.
     predictions: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint16))
-    #: What else is to be said of it, or "".
+    #: A remark for the run's record, or "".
     remark: str = ""
 
 
@@ -141,7 +141,7 @@ def train(
 
 
 def _append_epoch(outcome: Outcome, trained: Values, tested: PassResult | None) -> list[float]:
-    """Add an epoch to the curves, NaN where not tested; returns the losses that are known."""
+    """Add an epoch to the curves, NaN if it was not tested; return the losses that are known."""
     test = (np.nan,) * 4
     if tested is not None:
         test = (tested.loss, tested.top1, tested.top5, tested.error)

@@ -119,7 +119,7 @@ class Moment:
 
     #: Where between the weights that the run started from (0) and the final ones (1) they are.
     share: float | None = None
-    #: After so many epochs.
+    #: The number of epochs after which they are taken.
     epoch: int | None = None
 
     @property
@@ -135,7 +135,11 @@ class Moment:
         return {key: value for key, value in content.items() if value is not None}
 
     def is_had(self, epochs: int, done_before: int, starts_elsewhere: bool) -> bool:
-        """Whether a run has it that ends after `epochs`, of which another did some before."""
+        """Return whether a run is evaluated at this moment.
+
+        The run ends after `epochs` epochs, of which an earlier run trained the first `done_before`;
+        `starts_elsewhere`: whether it starts from the weights of another run, or of a file.
+        """
         if self.epoch is not None:
             return done_before < self.epoch < epochs
         return self.share is None or starts_elsewhere
@@ -145,7 +149,7 @@ FINAL = Moment()
 
 
 def moments(spec: EvaluationSpec, epochs: int) -> list[Moment]:
-    """Those at which `spec` asks for an evaluation of runs of at most so many `epochs`."""
+    """Return the moments at which `spec` evaluates runs of at most `epochs` epochs."""
     if spec.interpolate is not None:
         return [Moment(share=share) for share in spec.interpolate]
     if spec.every is None:
@@ -200,7 +204,7 @@ class EvaluationSet:
 
 
 def at_moment(evaluation_set: EvaluationSet, moment: Moment) -> EvaluationSet:
-    """The same test of another network of the run."""
+    """Return the same evaluation at another moment of the run."""
     identity = evaluation_set.identity | moment.identity
     return replace(evaluation_set, identity=identity, moment=moment)
 
@@ -256,7 +260,7 @@ def make_evaluation_set(
 def _shots(
     spec: EvaluationSpec, count: int, view: DatasetView, dataset: PackedDataset, allowed: Mask
 ) -> tuple[Indices, Indices]:
-    """Rows and classes of the training images that say what the allowed classes are."""
+    """Return rows and classes of the training images from which classes are learned (`shots`)."""
     if view.multi_label:
         raise NotApplicableError("shots: they need one class an image, here are several")
     rows, labels = view.train_index, view.train_labels

@@ -31,8 +31,9 @@ from anynet_study.training.transforms import augmented
 class FastTrainer(Trainer):
     """One run, a step at a time.
 
-    A step finds its images, crops, flips and learning rate at a counter that lives on the device
-    and counts itself: the host only says "again", by a CUDA graph where there is one.
+    A step reads its images, crops, flips and learning rate from tables on the device, in the row
+    of a counter that is on the device as well and that each step raises. So the host only has to
+    start the same step again: if there is a CUDA graph of it, by a replay.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class FastTrainer(Trainer):
         #: The batch of a pass that trains nothing.
         self.number = torch.zeros(1, dtype=torch.int64, device=device)
         self.tally = Tally(device)
-        #: Of batch norms, as each part of a batch left them.
+        #: Statistics of batch norms after each part of a batch.
         parts = range(self.recipe.accumulation if self.recipe.precise_bn else 0)
         self.statistics = running_statistics(self.model)
         self.left = [[torch.zeros_like(it) for it in self.statistics] for _ in parts]
@@ -123,9 +124,9 @@ class FastTrainer(Trainer):
         self.done += 1
 
     def _advance(self, number: int, step: Tensor) -> None:
-        """Make the images of 0-based `number`, also in `step` (1,), ready for `_batches`.
+        """Prepare the images of 0-based step `number` for `_batches`; `step` (1,) has that number.
 
-        The operators take other images each time: they are no part of a CUDA graph.
+        The operators of the recipe are applied here: they are not part of a CUDA graph.
         """
         self.feed.advance(number)
         if self.changed is not None:
@@ -148,7 +149,7 @@ class FastTrainer(Trainer):
         self.counter += 1
 
     def _batches(self, step: Tensor) -> Iterator[Tensor]:
-        """The parts of the batch of `step` (1,), augmented."""
+        """Yield the parts of the batch of `step` (1,), augmented."""
         pixels, rows = self.feed.batch(step)
         if self.changed is not None:
             pixels, rows = self.changed, self.places
@@ -202,7 +203,7 @@ class FastTrainer(Trainer):
             yield
 
     def _sizes(self, part: Tested) -> Iterator[int]:
-        """The images of one batch of tests after the other, which is made ready."""
+        """Prepare one batch of tests after the other; yields its number of images."""
         feed, count, size = self.tested[part]
         left = len(self.view.part(part)[1])
         for number in range(count):
@@ -213,7 +214,7 @@ class FastTrainer(Trainer):
 
     @torch.no_grad()
     def _test_logits(self, part: Tested, images: int) -> Tensor:
-        """Of the first `images` of the batch that is ready."""
+        """Return the logits of the first `images` images of the batch that is prepared."""
         pixels, rows = self.tested[part][0].batch(self.number)
         return self._logits(self.preprocess.test(pixels, rows[:images]))
 

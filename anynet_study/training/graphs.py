@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from anynet_study.errors import first_line
+
 #: Runs before the recording: libraries choose their kernels and take their workspaces.
 WARM_UP = 3
 #: Replays that the host may be ahead of the device. Enough to keep it busy; more would delay what
@@ -48,17 +50,38 @@ class Programs:
         self._recorded[name].replay()
 
 
+class BrokenRecordingError(RuntimeError):
+    """A recording broke off, and this torch does not recover from that in the same process.
+
+    Before version 2.12 its memory stays with the recording, which counts as going on.
+    """
+
+
+def recovers(version: str = torch.__version__) -> bool:
+    """Whether a process can go on after a recording that broke off, with torch of this version."""
+    major, minor = version.split(".")[:2]
+    return (int(major), int(minor)) >= (2, 12)
+
+
 def cuda_graph(body: Body, pool: Pool | None = None) -> "Paced":
-    """Record `body` on the current stream, with the memory of another graph if that is given."""
+    """Record `body` on the current stream, with the memory of another graph if that is given.
+
+    Raises what `body` does, or BrokenRecordingError where the process cannot go on after that.
+    """
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(
-        graph,
-        pool=pool,
-        stream=torch.cuda.current_stream(),
-        # Threads that read batches may take pinned memory meanwhile.
-        capture_error_mode="thread_local",
-    ):
-        body()
+    try:
+        with torch.cuda.graph(
+            graph,
+            pool=pool,
+            stream=torch.cuda.current_stream(),
+            # Threads that read batches may take pinned memory meanwhile.
+            capture_error_mode="thread_local",
+        ):
+            body()
+    except Exception as error:
+        if recovers():
+            raise
+        raise BrokenRecordingError(f"a recording broke off: {first_line(error)}") from error
     return Paced(graph, lambda: torch.cuda.Event(blocking=True))
 
 

@@ -105,7 +105,7 @@ def _check_fits(own: Weights, weights: Weights, taken: set[str]) -> None:
 
 
 def training_mode(network: nn.Module, spec: RunSpec) -> None:
-    """Batch statistics are of the batch where they are trained, else as they were pretrained."""
+    """Set training mode, unless only the head is trained: then statistics stay as pretrained."""
     network.train(spec.recipe.trained == "all")
 
 
@@ -116,7 +116,7 @@ def arrange(
 
     `options` are those of the run, as `fitting` gives them.
 
-    What is no AnyNet stays as it is: nobody knows which changes would be safe.
+    A network that is not an AnyNet is not changed: nobody knows which changes would be safe.
     """
     network.to(device)
     if not isinstance(network, AnyNet):
@@ -124,7 +124,7 @@ def arrange(
     if device.type == "cpu" and options.channels_last:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     if options.bfloat16:
-        use_bfloat16(network, recipe.resolution)
+        use_bfloat16(network, recipe.resolution, options.backend)
     else:
         accelerate(network, recipe.resolution, options.backend)
     if options.recompute:
@@ -133,7 +133,7 @@ def arrange(
 
 
 def arrange_as_defined(network: nn.Module, recipe: ResolvedRecipe) -> None:
-    """Prepare `network`, in place, for the reference engine: torch's own layers.
+    """Prepare `network`, in place, for the reference engine, with torch's own layers.
 
     What is no AnyNet is trained in float32 alone.
     """

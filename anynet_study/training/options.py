@@ -55,7 +55,7 @@ def largest_batch(resolution: int, device_type: str) -> int:
 
 
 def fitting(options: Options, spec: "RunSpec", device_type: str) -> Options:
-    """The options that fit a run.
+    """Return the options with which a run can be trained.
 
     bfloat16 is used if the recipe states it; if the recipe leaves it open, only on GPUs that can
     compute in it. A network that is no AnyNetX is trained with torch's own layers, in float32,
@@ -72,17 +72,20 @@ def fitting(options: Options, spec: "RunSpec", device_type: str) -> Options:
         raise UserError(f"precision bfloat16: {NO_BFLOAT16[foreign]}")
     used = device_type != "cpu" and options.bfloat16 if stated is None else stated == "bfloat16"
     options = dataclasses.replace(options, bfloat16=used and possible)
+    if not options.bfloat16:  # what is recorded is what was used
+        own = options.backend.without_options(options.backend.kind)
+        options = dataclasses.replace(options, backend=own)
     if not foreign:
         return options
-    plain = dataclasses.replace(options.backend, kind="plain")
+    plain = options.backend.without_options("plain")
     options = dataclasses.replace(options, backend=plain, channels_last=False, recompute=False)
     return options if device_type == "cpu" else dataclasses.replace(options, graph=False)
 
 
 #: Why it cannot be, by whether the network is foreign.
 NO_BFLOAT16 = {True: "only for architectures of an AnyNetX", False: "this GPU has no such numbers"}
-#: How torch says that cuDNN can compute a layer in no way: one that works elsewhere is mostly short
-#: of memory for its workspace, of which cuDNN's own complaint is swallowed.
+#: Torch's words when cuDNN finds no way to compute a layer. If the layer works elsewhere, the
+#: reason is mostly too little memory for cuDNN's workspace, which torch does not report.
 NO_WAY = "unable to find an engine"
 #: What a message says of an option that was given up.
 SAID = {
@@ -103,7 +106,7 @@ def step_down(
     A run never fails for speed's sake. Short of memory: fewer runs at a time, then datasets
     streamed instead of resident, then activations computed twice. On a GPU any other error of
     torch's: no graph, then float32 throughout unless the recipe states bfloat16, then torch's own
-    layers. What may be either is taken for the first, then for the second.
+    layers. An error that may be of either kind is first treated as a lack of memory.
     """
     on_gpu = device_type != "cpu"
     unclear = on_gpu and NO_WAY in str(error).lower()
@@ -112,7 +115,7 @@ def step_down(
         ladder = [("at_once", max(1, options.at_once // 2)), ("resident", False)]
         ladder = [*(ladder if on_gpu else []), ("recompute", True)]
     if unclear or (on_gpu and isinstance(error, RuntimeError) and not ladder):
-        plain = dataclasses.replace(options.backend, kind="plain")
+        plain = options.backend.without_options("plain")
         ladder += [("graph", False), ("bfloat16", False), ("backend", plain)]
     if recipe.precision is not None:
         ladder = [(name, value) for name, value in ladder if name != "bfloat16"]
@@ -123,7 +126,7 @@ def step_down(
 
 
 def given_up(options: Options, spec: "RunSpec") -> list[str]:
-    """What a run was trained without, in words: for its record. `options`: as `fitting` gives."""
+    """Return in words what a run was trained without. `options`: the result of `fitting`."""
     usual = fitting(Options(backend=options.backend), spec, options.backend.device_type)
     names = ("resident", "recompute", "graph", "bfloat16")
     return [SAID[name] for name in names if getattr(options, name) != getattr(usual, name)]
@@ -132,11 +135,13 @@ def given_up(options: Options, spec: "RunSpec") -> list[str]:
 def with_less_memory(options: Options, steps: int) -> Options:
     """Return what to begin with after a run was killed `steps` times for want of memory.
 
-    After the first time one run is trained at a time; from the second on, datasets are also
-    streamed and activations computed twice.
+    After the first time one run is trained at a time, on a GPU without CUDA graphs, whose memory
+    serves nothing else, and whose recording may be what killed it; from the second on, datasets are
+    also streamed and activations computed twice.
     """
     if steps:
-        options = dataclasses.replace(options, at_once=1)
+        on_cpu = options.backend.device_type == "cpu"
+        options = dataclasses.replace(options, at_once=1, graph=options.graph and on_cpu)
     if steps > 1:
         options = dataclasses.replace(options, resident=False, recompute=True)
     return options
@@ -169,14 +174,20 @@ def is_out_of_memory(error: BaseException) -> bool:
     return False
 
 
-def device_is_lost(device: "torch.device") -> bool:
+def device_is_lost(device: "torch.device", error: Exception) -> bool:
     """Whether nothing in this process works any more on a GPU, as after an illegal access.
 
-    Such an error is told again and again until the process ends.
+    Such an error is told again and again until the process ends. Some recordings that broke off,
+    as `error` says, are as bad.
     """
     if device.type != "cuda":
         return False
     import torch
+
+    from anynet_study.training.graphs import BrokenRecordingError
+
+    if isinstance(error, BrokenRecordingError):
+        return True
 
     for _ in range(2):  # one that has passed is told once
         try:

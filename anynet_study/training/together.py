@@ -62,7 +62,7 @@ def finish(turns: Turns[T]) -> T:
 def _turn(
     turns: Turns[T], stream: Callable[[], AbstractContextManager[object]]
 ) -> tuple[T | Exception] | None:
-    """Let one run take a step; its result in a tuple once there is one."""
+    """Let one run take a step; return its result, in a tuple, if it has ended."""
     with stream():
         try:
             next(turns)

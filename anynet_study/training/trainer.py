@@ -26,13 +26,13 @@ State = dict[str, Any]
 
 
 class Selection:
-    """When a run ends and whose weights it keeps, by its errors on validation images alone."""
+    """Early stopping and the choice of weights, both by errors on validation images alone."""
 
     def __init__(self, recipe: ResolvedRecipe) -> None:
         self._recipe = recipe
         #: The lowest error so far, and the first epoch that had it.
         self.error, self.epoch = float("inf"), -1
-        #: Those of that epoch, where they are kept.
+        #: The weights after that epoch, if the recipe keeps them.
         self.weights: dict[str, Tensor] | None = None
 
     def look(self, epoch: int, error: float, network: nn.Module) -> None:
@@ -98,15 +98,15 @@ class Trainer(ABC):
 
     @abstractmethod
     def norm_passes(self, steps: int) -> Iterator[None]:
-        """Give the network, in training mode, the batches of the first `steps` steps of this epoch.
+        """Run the network, in training mode, on the first `steps` batches of this epoch.
 
-        As it sees them in training, parts of a batch one after the other; pauses after each. The
-        statistics of batch norms are then those that it left.
+        Batches are augmented and divided into parts as in training. Yields after each part, when
+        the batch norms hold the statistics of that part.
         """
 
     @abstractmethod
     def logits(self, part: Tested) -> Iterator[Tensor]:
-        """Of one batch of test or validation images after the other, (B, classes)."""
+        """Yield the logits (B, classes) of each batch of test or validation images."""
 
     def test_batches(self, part: Tested, sums: PassSums) -> Iterator[None]:
         """Add test or validation images to `sums`; pauses after each batch."""
@@ -116,11 +116,11 @@ class Trainer(ABC):
 
     @abstractmethod
     def state(self) -> State:
-        """Weights, optimiser, this epoch's sums and what is selected: with the position, all."""
+        """Return all that a checkpoint needs: weights, optimiser, this epoch's sums, selection."""
 
     @abstractmethod
     def restore(self, state: State) -> None:
-        """Take up a `state` of the same run."""
+        """Load a `state` of the same run."""
 
     def loss(
         self, logits: Tensor, labels: Tensor, texts: Tensor | None, share: Tensor | None
@@ -146,13 +146,13 @@ class Trainer(ABC):
             torch.manual_seed(self.spec.seed_for(purpose, self.epoch, number))
 
     def trained(self) -> Values:
-        """Loss and errors over the steps of this epoch, as the weights moved."""
+        """Return loss and errors, averaged over the steps of this epoch."""
         return self.tally.result(self.done * self.batch)
 
     def settle_norms(self) -> Turns[None]:
-        """Set the statistics of batch norms as `precise_bn` says, if it does; yields as it goes.
+        """Estimate the statistics of batch norms if the recipe has `precise_bn`; yields in between.
 
-        Those of training are the batch's own: what is trained afterwards does not depend on these.
+        Training normalises each batch by its own statistics, so it does not depend on these.
         """
         if self.recipe.precise_bn:
             steps = min(-(-self.recipe.precise_bn // self.batch), self.steps)
@@ -173,7 +173,7 @@ class Trainer(ABC):
             self.selection.look(epoch, validated.error, self.model)
 
     def set_thresholds(self) -> Turns[None]:
-        """Move the head's biases so that `thresholds: validation` holds; yields as it goes.
+        """Shift the head's biases as `thresholds: validation` asks; yields between batches.
 
         UserError where the head has none.
         """
@@ -190,7 +190,7 @@ class Trainer(ABC):
             head.bias -= torch.from_numpy(moved).to(head.bias)
 
     def take_selected(self) -> bool:
-        """Make the selected weights the final ones; whether they are others than they were."""
+        """Load the selected weights, if there are any; return whether there are."""
         if self.selection.weights is None:
             return False
         self.model.load_state_dict(self.selection.weights)
@@ -201,10 +201,10 @@ class Trainer(ABC):
 def precise_statistics(network: nn.Module, passes: Iterator[None]) -> Turns[None]:
     """Set the statistics of batch norms to their means over batches; yields after each.
 
-    `passes`: with each step of it, the network is given a batch in training mode. The variance of a
-    batch is the unbiased one, as in the code base of the study and in the paper that introduced
-    batch norm (Ioffe and Szegedy 2015, algorithm 2). The statistics of a batch alone follow from a
-    momentum of 1; the momenta are the norms' own again afterwards.
+    Each step of `passes` runs the network on a batch in training mode. The variance of a batch is
+    the unbiased one, as in the code base of the study and in the paper that introduced batch norm
+    (Ioffe and Szegedy 2015, algorithm 2). With a momentum of 1, the running statistics are those
+    of the last batch alone; afterwards the norms have their own momenta again.
     """
     norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
     statistics = running_statistics(network)

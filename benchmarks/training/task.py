@@ -1,9 +1,9 @@
 """What all ways of training are given: one sweep, one population, one dataset, one plan."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -36,6 +36,8 @@ class Task:
     test_images: int = 300
     #: A packed dataset of `$ANYNET_DATA`; None: one is made, in the shape of CIFAR-10.
     dataset: str | None = None
+    #: Keys of the recipe in the place of those below.
+    recipe: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def sweep_file(self) -> Path:
@@ -90,6 +92,7 @@ class Task:
                     "lr": 0.02,  # gentle: rounding grows slowly in so few steps
                     "padding": self.side // 8,
                     "datasets": ["images"],
+                    **self.recipe,
                 }
             },
         }

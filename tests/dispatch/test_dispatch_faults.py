@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -206,10 +207,11 @@ def test_a_lost_gpu_ends_the_worker_and_blames_no_run(
     class EndedError(BaseException):
         pass
 
-    def end(process: int, signal: int) -> None:
-        raise EndedError
+    def end(process: int, number: int) -> None:
+        if number == signal.SIGKILL:  # others look whether a process is there
+            raise EndedError
 
-    place.patch.setattr(work, "device_is_lost", lambda device: True)
+    place.patch.setattr(work, "device_is_lost", lambda *_: True)
     place.patch.setattr("os.kill", end)
     seen: list[str] = []
 

@@ -15,6 +15,7 @@ from anynet_study.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import Recorded, Retry
 from anynet_study.dispatch.worker import Worker
+from anynet_study.models import Backend
 from anynet_study.planning.planned_run import PlannedRun
 from anynet_study.store import JournalWriter, read_journal
 from anynet_study.training.options import Options, with_less_memory
@@ -123,3 +124,5 @@ def test_steps_of_less_memory() -> None:
     assert with_less_memory(begin, 0) == begin
     assert with_less_memory(begin, 1) == Options(at_once=1)
     assert with_less_memory(begin, 5) == Options(at_once=1, resident=False, recompute=True)
+    gpu = Backend("rewritten", "sm_90", 1, "cuda")
+    assert with_less_memory(Options(gpu, at_once=4), 1) == Options(gpu, graph=False)

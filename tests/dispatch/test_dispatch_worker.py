@@ -13,6 +13,7 @@ from anynet_study.dispatch import worker as worker_module
 from anynet_study.dispatch.journalling import WorkerJournals, evaluation_of
 from anynet_study.dispatch.recorded import Failure, Recorded, Retry
 from anynet_study.dispatch.worker import Assignment, Worker
+from anynet_study.files import sha256_of
 from anynet_study.planning.planned_run import PlannedRun
 from anynet_study.store import (
     EvaluationRecord,
@@ -165,6 +166,7 @@ def test_an_evaluation_added_later_needs_the_weights(
     place.work()
     for row in place.rows() if launch["scores"] else ():
         scores = np.load(scores_file(place.study.results, row.run_id))
+        assert sha256_of(scores_file(place.study.results, row.run_id)) == row.scores
         assert (scores.argmax(axis=1) == row.predictions).all()
     before = [row.run_id for row in place.rows()]
     assert place.evaluations() == []

@@ -1,11 +1,13 @@
 """The parts of the page, of a study with tables made by hand: what is shown, where, and why not."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from tiny_study import Type
 
 from anynet_study.analyses import ANALYSES, study_of
 from anynet_study.analysis import Options
@@ -264,3 +266,16 @@ def test_runs_are_counted_by_status() -> None:
         ["a", "oom", "first", 2],
         ["b", "data", "torn", 1],
     ]
+
+
+def test_imported_results_do_not_speak_of_training(tmp_path: Path, type_: Type) -> None:
+    errors = pd.DataFrame({"model": list("abcdef"), "big": [30, 31, 33, 34, 36, 35.0]})
+    errors.assign(small=errors["big"] / 3).to_csv(tmp_path / "errors.csv", index=False)
+    assert type_("import", "errors.csv", "--error", "-o", "s.h5").code == 0
+    done = type_("report", "s.h5", "--source", "big", "-o", "r", "--resamples", 100)
+    assert done.code == 0, done.err
+    page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    assert "12 results, imported." in page
+    said = page.partition('<script type="application/json"')[0]
+    assert not re.search(r"planned runs|of training\.|0 s|after the last epoch", said)
+    assert '<a href="#noise">' not in said

@@ -237,6 +237,18 @@ def test_the_best_can_be_copied(opened: "Page", study: SmallStudy) -> None:
     assert ids == lowest(study.errors["base"], 10)
 
 
+def test_the_best_fit_the_window_and_sort(opened: "Page", study: SmallStudy) -> None:
+    best = "document.querySelector('[data-part=best] table')"
+    wide = f"{best}.parentElement"
+    assert value(opened, f"{wide}.scrollWidth <= {wide}.clientWidth")
+    names = value(opened, f"[...{best}.tHead.rows[0].cells].map(cell => cell.textContent)")
+    place = names.index("FLOPs")
+    value(opened, f"{best}.tHead.rows[0].cells[{place}].querySelector('button').click()")
+    ids = value(opened, f"[...{best}.tBodies[0].rows].map(row => row.cells[0].textContent)")
+    flops = study.parameters.set_index("architecture")["flops"].loc[ids]
+    assert flops.round(-5).is_monotonic_increasing
+
+
 def test_a_pair_of_the_matrix_and_studies_side_by_side_are_drawn(
     opened: "Page", study: SmallStudy
 ) -> None:

@@ -47,9 +47,9 @@ STORES = [
 ]
 #: The newest file of each kind. A format that changes needs another one, beside the old.
 NEWEST = {
-    "runs": "journal-4-marked.arrow",
+    "runs": "journal-4-scores.arrow",
     "evaluations": "evaluations-2-kind.arrow",
-    "store": "version-7-evaluated.h5",
+    "store": "version-7-scores.h5",
 }
 
 
@@ -97,7 +97,9 @@ def test_a_format_that_changes_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert columns_of_store(tmp_path / "results.h5") == columns_of_store(store)
 
 
-@pytest.mark.parametrize("name", ["journal-4-marked", "evaluations-2-marked", "evaluations-2-kind"])
+@pytest.mark.parametrize(
+    "name", ["journal-4-marked", "journal-4-scores", "evaluations-2-marked", "evaluations-2-kind"]
+)
 def test_marked_journals(name: str, tmp_path: Path) -> None:
     called = "x.evaluations.arrow" if name.startswith("evaluations") else "x.arrow"
     unpacked(f"{name}.arrow", tmp_path, called)
@@ -219,9 +221,12 @@ def test_a_store_is_verified_and_collect_gives_the_store_of_today(
     assert stores_equal(path, fresh / "results.h5") == []
 
 
-@pytest.mark.parametrize("version", range(4, SCHEMA_VERSION + 1))
-def test_evaluations_in_stores(version: int, tmp_path: Path) -> None:
-    path = unpacked(f"version-{version}-evaluated.h5", tmp_path)
+EVALUATED = [f"{version}-evaluated" for version in range(4, SCHEMA_VERSION + 1)]
+
+
+@pytest.mark.parametrize("name", [*EVALUATED, "6-kind", "7-scores"])
+def test_evaluations_in_stores(name: str, tmp_path: Path) -> None:
+    version, path = int(name[0]), unpacked(f"version-{name}.h5", tmp_path)
     assert [finding for finding in verify(path) if not finding.note] == []
     store = ResultStore(path)
     table = store.evaluations()

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from store_factory import (
 )
 
 from anynet_study.errors import UserError
+from anynet_study.files import sha256_of
 from anynet_study.metrics import Metric, auroc_interval, error_interval
-from anynet_study.store import ResultStore, RunRecord, find_store, stores_equal
+from anynet_study.store import ResultStore, RunRecord, find_store, stores_equal, verify
 
 # Every architecture on every dataset twice, but: one failed, one diverged, one never begun.
 RUNS: list[RunRecord] = [record(number) for number in range(17)]
@@ -239,6 +241,44 @@ def test_intervals_of_aurocs_are_of_the_scores_beside_the_store(tmp_path: Path) 
     (tmp_path / "scores" / f"{one.run_id}.npy").write_bytes(b"no array")
     with pytest.raises(UserError, match="no scores can be read from it"):
         store.scores(one.run_id)
+
+
+def exchanged(first: Path, second: Path) -> None:
+    content = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (exchanged, "is not what was written for run"),
+        (lambda first, _: np.save(first, np.load(first) + 1), "is not what was written for run"),
+        (lambda first, _: first.unlink(), "is gone; it has the scores of run"),
+    ],
+    ids=["exchanged", "changed", "deleted"],
+)
+def test_scores_are_those_that_were_written(
+    change: Callable[[Path, Path], None], said: str, tmp_path: Path
+) -> None:
+    """Of records without a digest, which were written before there was one: see above."""
+    runs = [record(0, metric="auroc"), record(1, metric="auroc")]
+    (tmp_path / "scores").mkdir()
+    paths = [tmp_path / "scores" / f"{run.run_id}.npy" for run in runs]
+    for number, path in enumerate(paths):
+        np.save(path, np.full((4, 10), number, np.float32))
+    runs = [replace(run, scores=sha256_of(path)) for run, path in zip(runs, paths, strict=True)]
+    make_store(tmp_path, runs)
+    store = ResultStore(tmp_path / "results.h5")
+    assert [store.scores(run.run_id)[0, 0] for run in runs] == [0, 1]
+    assert verify(store.path) == []
+    change(*paths)
+    with pytest.raises(UserError, match=said):
+        store.scores(runs[0].run_id)
+    found = verify(store.path)
+    assert found
+    assert found[0].where == f"scores/{paths[0].name}"
+    assert {finding.repair for finding in found} == {"scores"}
 
 
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "macro_f1", "quadratic_kappa"])

@@ -17,6 +17,7 @@ from training_runs import spec
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import DesignSpace, layers
+from anynet_study.models.convolution_ways import TABLE
 
 ROOT = Path(__file__).parents[2]
 CPU = torch.device("cpu")
@@ -31,8 +32,7 @@ def bench() -> Iterator[Any]:
         "training.table",
         "training.__main__",
         "engines_agree",
-        "gpu",
-        "layers",
+        *(f"gpu.{name}" for name in ("first_hour", "parts", "layers", "speed", "wheels")),
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT))
@@ -94,40 +94,110 @@ def test_engines_that_agree_are_told_from_those_that_do_not(
 def test_a_gpu_s_first_command_tells_what_fails_and_goes_on(
     bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    Row, hour = bench.parts.Row, bench.first_hour
+
     def broken(setup: Any) -> Iterator[Any]:
-        yield bench.gpu.Row("before it", 1.0)
+        yield Row("before it", 1.0)
         raise RuntimeError("CUDA error:\nan illegal memory access")
 
     def missed(setup: Any) -> Iterator[Any]:
-        yield bench.gpu.Row("runs an hour", 1.0, "at least 2", reached=False)
+        yield Row("runs an hour", 1.0, "at least 2", reached=False)
 
-    parts = {"broken": (broken, 1), "missed": (missed, 1), "tests": bench.gpu.PARTS["tests"]}
-    monkeypatch.setattr(bench.gpu, "PARTS", parts)
-    monkeypatch.setattr(bench.gpu, "run_apart", bench.gpu.run_here)
-    out = tmp_path / "gpu.json"
-    assert bench.gpu.main(["--device", "cpu", "-o", str(out)]) == 1
-    told = json.loads(out.read_text())
-    assert list(told) == list(parts)
+    parts = {"broken": broken, "missed it": missed, "tests": hour.PARTS["tests"]}
+    monkeypatch.setattr(hour, "PARTS", parts)
+    monkeypatch.setattr(hour, "run_apart", hour.run_here)
+    assert hour.main(["--device", "cpu", "-o", str(tmp_path)]) == 1
+    told = told_in(tmp_path)
+    assert set(told) == set(parts)
     assert told["broken"]["failed"] == "RuntimeError: an illegal memory access"
     assert [row["what"] for row in told["broken"]["rows"]] == ["before it"]
     assert told["tests"]["skipped"] == "it needs a CUDA device"
     shown = capsys.readouterr().out
     assert "FAILED: RuntimeError" in shown
     assert "MISSED: at least 2" in shown
-    assert bench.gpu.main(["--device", "cpu", "-o", str(out), "--only", "tests"]) == 0
+    assert hour.main(["--device", "cpu", "-o", str(tmp_path), "--only", "tests"]) == 0
 
 
-@pytest.mark.parametrize("group", [1, 2, 4, 8, 16, 32])
-def test_joined_groups_are_the_same_convolution(bench: Any, group: int) -> None:
-    generator = torch.Generator().manual_seed(group)
-    maps = torch.randn(2, 96, 5, 5, generator=generator, dtype=torch.float64)
-    weight = torch.randn(96, group, 3, 3, generator=generator, dtype=torch.float64)
-    weight.requires_grad_()
-    plain = torch.nn.functional.conv2d(maps, weight, padding=1, groups=96 // group)
-    wider = torch.nn.functional.conv2d(maps, bench.layers.joined(weight), padding=1, groups=3)
-    torch.testing.assert_close(wider, plain)
-    gradients = [torch.autograd.grad(made.square().sum(), weight)[0] for made in (plain, wider)]
-    torch.testing.assert_close(*gradients)
+def told_in(folder: Path) -> dict[str, Any]:
+    """Each part by its name."""
+    files = folder.glob("part-*.json")
+    return {name: part for it in files for name, part in json.loads(it.read_text()).items()}
+
+
+def test_the_paper_s_recipe_is_that_of_its_sweep_file(bench: Any) -> None:
+    recipe = bench.parts.paper_recipe("cifar10")
+    assert (recipe["precise_bn"], recipe["crop"], recipe["lr"]) == (8192, "pad", 0.1)
+    assert recipe["resolution"] == 32
+    assert not {"epochs", "batch_size", "overrides"} & set(recipe)
+    length = bench.speed.LENGTHS[32]
+    assert (length.epochs, length.images, length.test_images) == (30, 50_000, 10_000)
+
+
+@pytest.mark.parametrize("side", [32, 224])
+def test_runs_an_hour_are_a_slope(
+    bench: Any, side: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of eight runs that begin in 10 seconds and take 2 for each epoch that is measured."""
+    length = bench.speed.LENGTHS[side]
+    made: list[Any] = []
+
+    def wall(task: Any) -> float:
+        made.append(task)
+        return 10.0 + 2.0 * task.epochs  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(bench.speed, "_wall", wall)
+    monkeypatch.setattr(bench.task.Task, "prepare", lambda _: None)
+    setup = bench.parts.Setup(CPU, False, tmp_path)
+    rows = {row.what: row.value for row in bench.speed.runs_an_hour(length)(setup)}
+    whole = 10 + 2 * length.part * length.epochs
+    assert rows["runs an hour"] == pytest.approx(3600 * 8 / whole, abs=0.05)
+    for task in made:
+        assert task.images * length.part == pytest.approx(length.images, rel=0.01)
+        assert task.test_images * length.part == length.test_images
+        assert task.recipe["precise_bn"] * length.part == 8192
+
+
+def test_a_table_of_layers_is_measured_and_read_back(bench: Any, tmp_path: Path) -> None:
+    setup = bench.parts.Setup(CPU, True, tmp_path, tmp_path)
+    rows = {row.what: row.value for row in bench.layers.measured(setup)}
+    (file,) = tmp_path.glob("*.json")
+    table = TABLE.validate_json(file.read_bytes())
+    assert rows["the table, for models/measured"] == file.name
+    assert [(row.kernel, row.group_width) for row in table] == [
+        (1, 64),
+        *((3, width) for width in (1, 2, 4, 8, 16, 32)),
+    ]
+    assert [len(row.seconds) for row in table] == [2, 3, 3, 3, 3, 3, 2]
+    assert all(taken > 0 for row in table for taken in row.seconds.values())
+
+
+def test_kernels_are_told_apart_by_their_names(bench: Any) -> None:
+    kinds = {
+        "_normalise": "norm, sum, ReLU",
+        "void cudnn::bn_fw_tr_1C11_kernel_NCHW": "norm, sum, ReLU",
+        "sm90_xmma_wgrad_implicit_gemm_indexed_bf16bf16": "convolution",
+        "void at::native::multi_tensor_apply_kernel<FusedSgd>": "update",
+        "Memcpy DtoD (Device -> Device)": "copy",
+        "void at::native::vectorized_elementwise_kernel<4>": "other",
+    }
+    assert {name: bench.speed.kind_of(name) for name in kinds} == kinds
+
+
+def test_what_a_bare_machine_lacks_is_listed(
+    bench: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheels = bench.wheels
+    assert {it.name for it in wheels.required()} >= {"torch", "duckdb", "pytest"}
+    asked = [wheels.Requirement(it) for it in ("pytest>=1", "pytest>=99", "none-such-here>=2")]
+    found = [(str(it), bool(there)) for it, there in wheels.lacking(asked)]
+    assert found == [("pytest>=99", True), ("none-such-here>=2", False)]
+    script = (ROOT / "benchmarks" / "gpu" / "wheels.py").read_text()
+    imported = {
+        it.split()[1].partition(".")[0]
+        for it in script.splitlines()
+        if it[:5] in ("from ", "impor")
+    }
+    assert imported <= {*sys.stdlib_module_names, "pip"}
 
 
 def test_every_layer_of_the_band_is_of_a_kind_that_is_measured(bench: Any) -> None:
@@ -143,13 +213,17 @@ def test_every_layer_of_the_band_is_of_a_kind_that_is_measured(bench: Any) -> No
 
 
 @pytest.mark.slow
-def test_what_of_it_needs_no_gpu_runs_without(tmp_path: Path) -> None:
+def test_what_of_it_needs_no_gpu_runs_without(bench: Any, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.gpu", "--device", "cpu", "--quick"]
+    parts = set(bench.first_hour.PARTS) - {"224 pixels"}  # the same code as CIFAR-10
+    command += ["--only", *sorted(parts)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    out = tmp_path / "gpu.json"
-    done = subprocess.run([*command, "-o", out], cwd=ROOT, env=environment, capture_output=True)
-    told = json.loads(out.read_text())
+    done = subprocess.run(
+        [*command, "-o", tmp_path], cwd=ROOT, env=environment, capture_output=True
+    )
+    told = told_in(tmp_path)
     assert done.returncode == 0, {name: part["failed"] for name, part in told.items()}
+    assert set(told) == parts
     left_out = {name for name, part in told.items() if part["skipped"]}
-    assert left_out == {"tests", "together"}
+    assert left_out == {"tests", "sanitizer"}
     assert all(part["rows"] for name, part in told.items() if name not in left_out)

@@ -1,6 +1,7 @@
 """The engines against each other and themselves: equal, repeated, resumed, diverged."""
 
 import dataclasses
+import gzip
 import subprocess
 import sys
 import warnings
@@ -13,6 +14,7 @@ from torch import Tensor
 from training_runs import CPU, ENGINES, EXACT, finished, same, spec, stopped
 
 from anynet_study.data import DatasetView
+from anynet_study.design_space import Architecture
 from anynet_study.training import (
     Checkpoint,
     DeviceImages,
@@ -231,9 +233,30 @@ def test_a_state_of_other_code_is_not_taken_up_by_half(
     last = list(other["model"])[-1]
     # All but the last tensor is taken up before this one is refused.
     short = {**other, "model": {**other["model"], last: torch.zeros(1)}}
-    for state, kept in ((short, CURVES), (None, CURVES), (other, CURVES[:2])):
-        Checkpoint(path, run.run_id, engine).save(state, {name: [] for name in kept}, 0, 1)  # type: ignore[arg-type]
+    for state in (short, None):
+        Checkpoint(path, run.run_id, engine).save(state, {name: [] for name in CURVES}, 0, 1)  # type: ignore[arg-type]
         assert same(train(run, view, CPU, path, engine=engine), fresh)
+
+
+def test_a_checkpoint_of_another_version_goes_on(
+    view: DatasetView, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file of November 2026, after 7 steps of 15, without `test_error` and with a later curve."""
+    network = Architecture((1,), (8,), strides=(2,), stem="simple", stem_width=8, group_widths=(4,))
+    run = dataclasses.replace(spec(view), architecture=network)
+    kept = Path(__file__).parent / "formats" / "checkpoint-other-curves.pt.gz"
+    path = tmp_path / "run.pt"
+    path.write_bytes(gzip.decompress(kept.read_bytes()))
+    trainer, curves = make_trainer(run, view, DeviceImages(CPU)), {name: [] for name in CURVES}
+    assert Checkpoint(path, run.run_id, "fast").load(trainer, curves) == (1, 2)
+    assert list(curves) == list(CURVES)
+    assert np.isnan(curves["test_error"]).all()
+    whole, resumed = train(run, view, CPU), train(run, view, CPU, path)
+    assert capsys.readouterr().err == ""
+    for name in set(CURVES) - {"test_error"}:
+        assert resumed.curves[name] == pytest.approx(whole.curves[name], rel=1e-3)
+    assert resumed.curves["test_error"][1:] == pytest.approx(whole.curves["test_error"][1:])
+    assert np.isnan(resumed.curves["test_error"][0])
 
 
 def test_a_flipped_bit_is_noticed_and_said(

@@ -16,6 +16,7 @@ import pytest
 import torch
 from cells import cells
 from fake_gpu import GPU, FakeGpu, Recorded, RecordingError
+from interpreted import norm_kernels
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 from training_runs import NETWORK, spec, turns
@@ -50,6 +51,7 @@ from anynet_study.training.together import finish, train_together
 
 ON_GPU = Backend("rewritten", "sm_90", 1, "cuda")
 PLAIN = replace(ON_GPU, kind="plain")
+KERNELS = replace(ON_GPU, triton=True)
 #: Bytes of it for datasets.
 BUDGET = 1 << 30
 RECIPES: dict[str, dict[str, object]] = {
@@ -60,6 +62,7 @@ RECIPES: dict[str, dict[str, object]] = {
     "augmented": {"augment": ["blur", "equalise", "randaugment", "cutmix"], "steps": 3},
     "images and texts, in parts": {"loss": "clip", "templates": ["a {}", "{}"], "accumulation": 2},
     "whole images, a pass cut short": {"crop": "none", "padding": 0, "steps": 3},
+    "grades, generalised mean": {"loss": "l1", "pooling": "gem", "steps": 3},
 }
 SHORT: dict[str, object] = {"accumulation": 2, "steps": 2}
 PLAIN_BLOCKS = [
@@ -74,6 +77,7 @@ CASES: dict[str, tuple[Options, dict[str, object], Architecture]] = {
     "float32": (Options(backend=ON_GPU, bfloat16=False), SHORT, NETWORK),
     "torch's own": (Options(bfloat16=False, backend=PLAIN, recompute=True), SHORT, NETWORK),
     "without a graph": (Options(backend=ON_GPU, graph=False), SHORT, NETWORK),
+    "kernels in Triton": (Options(backend=KERNELS), SHORT, NETWORK),
     "pool, excitation": (
         Options(backend=ON_GPU),
         SHORT,
@@ -163,6 +167,36 @@ def test_no_layer_copies_its_maps_or_casts_its_weights(
     assert (fewer["aten::_foreach_copy_"], fewer["aten::_foreach_add_.Scalar"]) == (2, 1)
 
 
+def test_kernels_in_triton_leave_nothing_of_a_norm_to_torch(
+    view: DatasetView, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One operator each way for norm, sum and ReLU."""
+    recorded: list[Counter[str]] = []
+
+    def record(body: Callable[[], None], pool: object) -> Recorded:
+        recording = gpu.record(body, pool)
+        recorded.append(Counter(recording.operators))
+        return recording
+
+    monkeypatch.setattr(graphs, "cuda_graph", record)
+    trained(view, Options(backend=KERNELS), spec(view))
+    trained(view, Options(backend=ON_GPU), spec(view))
+    fused, _, apart, _ = recorded
+    layers = apart["aten::convolution"]
+    ours = [name for name in fused if "norm_sum_relu" in name]
+    assert [fused[name] for name in ours] == [layers, layers]
+    assert not [name for name in fused if "batch_norm" in name or "threshold" in name]
+    assert fused["aten::relu_"] == 0
+
+
+def test_what_starts_the_kernels_takes_nothing_from_the_host() -> None:
+    """A fake GPU does not run it."""
+    for function in (norm_kernels._forward, norm_kernels._backward):
+        assert from_host(inspect.getsource(function._init_fn)) == []
+    for function in (norm_kernels.Tiles, norm_kernels._maps_like, norm_kernels._channels_last):
+        assert from_host(inspect.getsource(function)) == []
+
+
 @pytest.mark.parametrize("recipe", [{}, {"precise_bn": 64, "accumulation": 2, "steps": 3}])
 def test_passes_over_other_images_can_be_recorded(
     view: DatasetView, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, recipe: dict[str, object]
@@ -217,7 +251,7 @@ def test_shipped_recipes_can_be_recorded(
     view: DatasetView, gpu: FakeGpu, recipe: dict[str, object]
 ) -> None:
     """How long and how fast they train is no part of a step, nor is what is chosen afterwards."""
-    trained(view, Options(backend=ON_GPU), spec(view, **recipe))
+    trained(view, Options(backend=KERNELS), spec(view, **recipe))
 
 
 # What a recorded procedure reaches of this package, and what it must not call there.

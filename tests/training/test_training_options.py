@@ -1,12 +1,20 @@
 """What is given up when memory is short or a device cannot do what it is asked to."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
+from training_runs import spec
 
+from anynet_study.data import DatasetView
+from anynet_study.models import Backend
+from anynet_study.training import graphs, options
+from anynet_study.training.graphs import BrokenRecordingError
 from anynet_study.training.options import (
     SAID,
     Options,
     device_is_lost,
+    fitting,
     is_out_of_memory,
     step_down,
 )
@@ -40,11 +48,24 @@ LADDERS = {
 
 @pytest.mark.parametrize(("error", "device", "said"), LADDERS.values(), ids=LADDERS)
 def test_each_step_gives_up_the_next(error: Exception, device: str, said: list[str]) -> None:
-    options, told = Options(at_once=8), []
-    while (slower := step_down(options, error, Recipe(), device)) is not None:
-        options = slower[0]
+    given, told = Options(at_once=8), []
+    while (slower := step_down(given, error, Recipe(), device)) is not None:
+        given = slower[0]
         told.append(slower[1])
     assert told == said
+
+
+def test_what_is_recorded_of_a_backend_is_what_a_run_used(view: DatasetView) -> None:
+    """In float32 there are no kernels in Triton, and with torch's own layers no table."""
+    tuned = Backend("rewritten", "sm_90", 1, "cuda", triton=True, table="NVIDIA H200")
+    half, whole = (spec(view, precision=it) for it in ("bfloat16", "float32"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(options, "has_bfloat16", lambda: True)
+        assert fitting(Options(tuned), half, "cuda").backend == tuned
+        assert fitting(Options(tuned), whole, "cuda").backend.instructions == "sm_90"
+    slower = step_down(Options(tuned, graph=False, bfloat16=False), CANNOT, Recipe(), "cuda")
+    assert slower is not None
+    assert slower[0].backend == Backend("plain", "sm_90", 1, "cuda")
 
 
 def test_numbers_that_a_recipe_states_are_not_given_up() -> None:
@@ -101,5 +122,30 @@ def test_a_device_is_lost_that_tells_its_error_again_and_again(
             raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
 
     monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
-    assert device_is_lost(GPU) == lost
-    assert not device_is_lost(torch.device("cpu"))
+    assert device_is_lost(GPU, CANNOT) == lost
+    assert not device_is_lost(torch.device("cpu"), CANNOT)
+
+
+@pytest.mark.parametrize(
+    ("recovers", "kind"), [(True, RuntimeError), (False, BrokenRecordingError)]
+)
+def test_a_recording_that_broke_off_ends_the_process_where_torch_does_not_recover(
+    recovers: bool, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CUDAGraph", "current_stream", "synchronize"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: None)
+    monkeypatch.setattr(torch.cuda, "graph", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(graphs, "recovers", lambda: recovers)
+
+    def body() -> None:
+        raise SHORT
+
+    with pytest.raises(kind) as caught:
+        graphs.cuda_graph(body)
+    assert is_out_of_memory(caught.value)
+    assert device_is_lost(GPU, caught.value) != recovers
+
+
+def test_which_torch_recovers_from_a_broken_recording() -> None:
+    told = {version: graphs.recovers(version) for version in ("2.9.1", "2.11.0+cu130", "2.12.0a0")}
+    assert list(told.values()) == [False, False, True]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from interpreted import few_programs
 from replay import Replay
 from torch import Tensor
 from training_runs import CPU, NETWORK, same, spec
@@ -27,6 +28,7 @@ from anynet_study.training.together import Turns, finish, train_together
 #: As a GPU's: no rows, middle taps.
 FLOAT32 = Options(Backend("rewritten", "sm_90", 1, "cuda"), channels_last=False, bfloat16=False)
 BFLOAT16 = replace(FLOAT32, bfloat16=True)
+KERNELS = replace(BFLOAT16, backend=replace(BFLOAT16.backend, triton=True))
 BASIC = Architecture((1, 1), (8, 16), strides=(1, 2), stem="simple", block="basic")
 EXCITED = replace(NETWORK, stem="imagenet", se_ratio=0.25)
 OPERATORS = ["blur", "equalise", "randaugment", "cutmix", {"mixup": {"probability": 0.0}}]
@@ -66,6 +68,11 @@ CASES: dict[str, tuple[Options, dict[str, Any], Architecture]] = {
     "bfloat16": (BFLOAT16, {"precise_bn": 64}, NETWORK),
     "bfloat16, computed twice": (replace(BFLOAT16, recompute=True), {"accumulation": 2}, NETWORK),
     "bfloat16, pool, excitation": (BFLOAT16, {}, EXCITED),
+    "kernels in Triton, computed twice": (
+        replace(KERNELS, recompute=True),
+        {"steps": 3, "precise_bn": 32},
+        BASIC,
+    ),
     "basic": (FLOAT32, {"schedule": "multistep", "precise_bn": 64}, BASIC),
     "a pass cut short": (FLOAT32, {"steps": 7}, NETWORK),
     "grades, other pool": (FLOAT32, {"loss": "l1", "pooling": "gem", "augment": ["jpeg"]}, NETWORK),
@@ -115,6 +122,7 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Replay]]:
 def batches_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several in a pass, the last of them smaller."""
     monkeypatch.setattr(options, "LARGEST_BATCH", 100)
+    few_programs(monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +138,17 @@ def test_a_replayed_run_is_the_run(
     recordings = record()
     assert same(train(run, view, options), eager)
     assert len(recordings) == 2 + ("precise_bn" in recipe)
+
+
+@pytest.mark.slow
+def test_a_network_learns_the_same_with_kernels_in_triton(view: DatasetView) -> None:
+    """As it does with torch's operators, which round more often; both are near to float32."""
+    run = replace(spec(view, epochs=2), architecture=BASIC)
+    ways = FLOAT32, BFLOAT16, KERNELS
+    exact, by_torch, by_kernels = (train(run, view, it).curves["train_loss"] for it in ways)
+    assert by_torch != by_kernels
+    assert by_kernels == pytest.approx(by_torch, rel=0.03)
+    assert by_kernels == pytest.approx(exact, rel=0.03)
 
 
 @pytest.mark.slow

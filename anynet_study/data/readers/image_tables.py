@@ -23,7 +23,7 @@ LAYOUT = "table of images"
 LABEL_CHOICES = ("table", "image_column", "label_column", "label_separator", "no_class")
 CHOICES = (*LABEL_CHOICES, "group_column", "split_column", "split_values")
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
-#: Such files are often no tables: they are named only if they were chosen.
+#: Such files are often no tables: they are named if they were chosen, or called like tables.
 OFTEN_OTHER = (".txt", ".json")
 #: More files than this of one suffix in a folder belong to the images, one to each.
 MOST_TABLES = 20
@@ -31,8 +31,12 @@ MOST_TABLES = 20
 LOOKED_AT, SHARE = 200, 0.5
 #: Cells of a column that says of each image whether it has a class; -1 where no cell says 0.
 YES, NO, MINUS = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", ""}, {"-1", "-1.0"}
-#: What a cell with several classes has between them.
-SEPARATED = re.compile(r"\S\s*[|;]\s*\S")
+#: Names of columns of classes have these where there is none.
+NO_CLASS = {"", "na", "n/a", "nan", "null"}
+#: Tables that are not read, and what cells with several classes may have between them: the last
+#: are in names of classes as well, if not all they part are classes.
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
+MARKS, UNSURE_MARKS = "|;", ",/+& "
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,11 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
         )
         if isinstance(found, ImageTable):
             tables.append(found)
-        elif not path.lower().endswith(OFTEN_OTHER) or source.choices.table is not None:
+        elif (
+            not path.lower().endswith(OFTEN_OTHER)
+            or source.choices.table is not None
+            or names.tells(path)
+        ):
             others[path] = found
     if not tables and source.choices.chosen().keys() & set(CHOICES):
         chosen = source.choices.chosen()
@@ -133,7 +141,7 @@ def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
     alike: dict[tuple[object, ...], dict[str, Csv]] = defaultdict(dict)
     for path in table_files(root, source.choices.table):
         try:
-            table = read_records(source, root.join(path), (",", ";", "\t", " "))
+            table = read_records(source, root.join(path), (",", ";", "\t", "|", " "))
         except UserError as error:
             if source.choices.table is not None:
                 raise
@@ -141,6 +149,11 @@ def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
             yield path, f"is not read ({str(error).removeprefix(where)})"
             continue
         alike[(re.sub(r"\d+", "0", path), *table.names)][path] = table
+    for folder in root.walk():
+        for name in folder.files if source.choices.table is None else ():
+            if name.lower().endswith(SPREADSHEETS):
+                path = folder.join(name)[len(root.join("")) :]
+                yield path, "is not read (a spreadsheet: save it as CSV)"
     for shards in alike.values():
         rows = [row for table in shards.values() for row in table.rows]
         if len(shards) > 1 and len({*map(tuple, rows)}) == len(rows):
@@ -156,10 +169,14 @@ def _understood(
     source: Source, root: Folder, path: str, table: Csv, finders: dict[str, ImageFinder]
 ) -> ImageTable | str:
     """A table, or why it is none of images."""
-    finder = _finder(source, root, path, finders)
     choices = source.choices
+    image = None
     try:
-        image = _image_column(table, choices, finder)
+        for folder in _places(root, path):
+            finder = _finder(source, root, folder, finders)
+            image = _image_column(table, choices, finder)
+            if image is not None and _all_found(finder, table, image):
+                break
     except UserError as error:
         return str(error)
     if image is None:
@@ -172,17 +189,32 @@ def _understood(
     return _with_columns(choices, root, path, table, finder, image)
 
 
-def _finder(
-    source: Source, root: Folder, path: str, finders: dict[str, ImageFinder]
-) -> ImageFinder:
-    """The images beside and below a table, where there are any, or else those of `root`."""
+def _places(root: Folder, path: str) -> list[Folder]:
+    """Where the images of a table may be: those beside it, those of its part, all of them."""
     folder = root
     for name in PurePosixPath(path).parts[:-1] if "*" not in path else ():
         folder = folder.folders[name]
-    folder = folder if folder.holds_images() else root
+    beside = [folder] if folder is not root and folder.holds_images() else []
+    part = names.part_in(path)
+    found = [f for f in root.folders.values() if part and names.part_in(f.name) == part]
+    return [
+        *beside,
+        *(found if len(found) == 1 and not beside else []),
+        *([] if beside else [root]),
+    ]
+
+
+def _finder(
+    source: Source, root: Folder, folder: Folder, finders: dict[str, ImageFinder]
+) -> ImageFinder:
     if folder.path not in finders:
         finders[folder.path] = ImageFinder(source, root, folder)
     return finders[folder.path]
+
+
+def _all_found(finder: ImageFinder, table: Csv, image: str) -> bool:
+    place = table.names.index(image)
+    return all(_found(finder, row[place]) is not None for row in table.rows)
 
 
 def _means_image(finder: ImageFinder, cell: str, exact: bool = True) -> bool:
@@ -237,8 +269,10 @@ def _with_columns(
         return f"has {_listed(header)}"
     rest = [name for name in header if name != image]
     group = _unless_none(rest, choices.group_column, names.GROUP)
-    split = _unless_none(rest, choices.split_column, names.SPLIT)
     cells = dict(zip(header, map(list, zip(*table.rows, strict=True)), strict=False))
+    split = _unless_none(rest, choices.split_column, names.SPLIT)
+    if split is None and choices.split_column is None:
+        split = next((name for name in rest if _are_parts(cells.get(name, ()))), None)
     free = [name for name in rest if name not in (group, split)]
     found = ImageTable(path, tuple(header), table.rows, finder, image, split=split, group=group)
     declared = [name for name in table.classes if name in free]
@@ -251,7 +285,12 @@ def _with_columns(
     if sure and not chosen and len(labels) == 1:
         known = declared or (name for name in free if names.column([name], None, names.LABEL))
         contrary = [name for name in known if not _alike(cells, labels[0], name)]
-    repeating = [name for name in free if name not in labels and _repeats(name, cells.get(name))]
+    repeating = [
+        name
+        for name in free
+        if _repeats(name, cells.get(name))
+        and not any(name == label or _alike(cells, label, name) for label in labels)
+    ]
     return replace(
         found,
         labels=labels,
@@ -261,6 +300,12 @@ def _with_columns(
         repeating=tuple(repeating),
         flags=flags if len(flags) > 1 else (),
     )
+
+
+def _are_parts(cells: Sequence[str]) -> bool:
+    """Whether a column says nothing but parts of a dataset, and more than one."""
+    found = {names.part_of(cell) for cell in {*cells}}
+    return len(found) > 1 and None not in found
 
 
 def _columns(chosen: str | None, header: Sequence[str]) -> tuple[str, ...]:
@@ -300,7 +345,9 @@ def _labels(
     flags = _flags(free, cells)
     if len(flags) > 1 and {1} == {sum(row) for row in _marks(cells[name] for name in flags)}:
         return flags, True
-    return (tuple(free), False) if len(free) == 1 else ((), False)
+    # Classes have several images.
+    found = [name for name in free if len({*cells.get(name, ())}) < len(cells.get(name, ()))]
+    return (tuple(free), False) if len(free) == 1 and found else ((), False)
 
 
 def _is_index(name: str, cells: Sequence[str]) -> bool:
@@ -378,7 +425,7 @@ def read_rows(source: Source, root: Folder, tables: Sequence[ImageTable]) -> Row
                     told = " and ".join(repr(", ".join(found)) for found in (known, classes))
                     raise UserError(f"{where}: {image} is listed twice, as {told}")
                 rows.broken.append(Unread(image, f"{table.file} lists it twice"))
-            elif part != names.NONE and classes != (names.NONE,):
+            elif part != names.NONE and (classes or not table.labels):
                 rows.images[image] = Row(classes, group, part)
     return rows
 
@@ -403,26 +450,42 @@ def _row_labels(where: str, table: ImageTable, choices: Choices) -> list[tuple[s
             f"{len(found)} images); --no-class NAME makes them a class, --no-class none leaves "
             "them out"
         )
-    return [classes or (str(choices.no_class),) for classes in found]
+    without = () if choices.no_class == names.NONE else (str(choices.no_class),)
+    return [classes or without for classes in found]
 
 
 def _in_cells(where: str, table: ImageTable, separator: str | None) -> list[tuple[str, ...]]:
     """The classes in each cell of one column; UserError where a cell may have several."""
     cells = [" ".join(cell.split()) for cell in table.column(table.labels[0])]
+    if all(re.fullmatch(r"-?\d+\.0", cell) for cell in cells if cell):
+        cells = [cell.removesuffix(".0") for cell in cells]
     if separator or any(SEVERAL in cell for cell in cells):
         split = (cell.split(separator or SEVERAL) for cell in cells)
-        parts = ([part.strip() for part in row] for row in split)
+        parts = ([part.strip(" []'\"" if separator else " ") for part in row] for row in split)
         return [tuple(dict.fromkeys(filter(None, found))) for found in parts]
-    several = [cell for cell in cells if SEPARATED.search(cell)]
-    if several and len({*cells}) > len(
-        {p for cell in cells for p in re.split(r"\s*[|;]\s*", cell)}
-    ):
-        mark = "|" if "|" in several[0] else ";"
+    if separator is None and (mark := _mark({*cells})) is not None:
+        several = next(cell for cell in cells if mark in cell)
         raise UserError(
-            f"{where}: column {table.labels[0]!r} says {several[0]!r}: several classes? Say with "
+            f"{where}: column {table.labels[0]!r} says {several!r}: several classes? Say with "
             f"--label-separator {mark!r} what is between them, or that it is nothing: ''"
         )
-    return [(cell,) if cell else () for cell in cells]
+    return [() if cell.lower() in NO_CLASS else (cell,) for cell in cells]
+
+
+def _mark(cells: set[str]) -> str | None:
+    """What seems to be between several classes in a cell."""
+    for mark in MARKS:
+        joined = [cell for cell in cells if re.search(rf"\S\s*\{mark}\s*\S", cell)]
+        if joined and len(cells) > len({p.strip() for cell in cells for p in cell.split(mark)}):
+            return mark
+    if any(re.fullmatch(r"\[.*,.*\]", cell) for cell in cells):
+        return ","
+    for mark in UNSURE_MARKS:
+        joined = [cell for cell in cells if mark in cell]
+        parts = {part.strip() for cell in joined for part in cell.split(mark)}
+        if joined and parts <= cells:
+            return mark
+    return None
 
 
 def _parts(where: str, table: ImageTable, choices: Choices, several: bool) -> list[str | None]:

@@ -4,6 +4,7 @@
 
 const BEST = 10;
 const LISTED = 50;
+const BRIEFLY = { notation: "compact", maximumSignificantDigits: 4 }; // 380.7M
 
 // Numbers of the architectures of the lowest errors of a column, or of the highest.
 function extremes(column, count, lowest = true) {
@@ -27,7 +28,7 @@ class BestTable {
     all.hidden = !explorer.data.skeletons;
     const around = element("div", parent, { class: "scroll", tabindex: 0, role: "region" });
     around.setAttribute("aria-label", "The best architectures");
-    this.table = element("table", around);
+    this.table = element("table", around, { class: "best" });
     this.fill();
   }
 
@@ -36,19 +37,22 @@ class BestTable {
     const { data } = explorer;
     const column = data.columns[this.list.value];
     this.best = extremes(column, BEST);
-    const shown = data.columns.filter((each) => !each.error);
+    const shown = data.columns.filter((each) => !each.error && !each.stage && !/^cumulative/.test(each.name));
+    const kinds = [...new Set(data.columns.map(({ stage }) => stage).filter(Boolean))];
+    const ofStages = (kind, i) => data.columns.filter(({ stage }) => stage === kind).map(({ values }) => values[i] ?? "–");
     const rows = this.best.map((i) => [
       data.architectures[i],
-      explorer.errorText(column, i),
-      ...shown.map(({ values }) => (values[i] === null ? "–" : values[i].toLocaleString("en-US"))),
+      written(column.values[i]),
+      ...shown.map(({ values }) => (values[i] === null ? "–" : values[i].toLocaleString("en-US", BRIEFLY))),
+      ...kinds.map((kind) => ofStages(kind, i).join(" ")),
     ]);
-    fillTable(table, ["architecture", `error on ${column.name} (%)`, ...shown.map(({ name }) => name)], rows);
+    const headings = [`error on ${column.name} (%)`, ...shown.map(({ name }) => name)];
+    fillTable(table, ["architecture", ...headings, ...kinds.map((kind) => kind.replaceAll("_", " "))], rows);
+    new SortableTable(table, false);
     if (!data.skeletons) return;
-    const head = element("th", null, { scope: "col" }, "specification");
-    table.tHead.rows[0].cells[1].after(head);
+    element("th", table.tHead.rows[0], { scope: "col" }, "specification");
     this.best.forEach((i, k) => {
-      const cell = element("td");
-      table.tBodies[0].rows[k].cells[1].after(cell);
+      const cell = element("td", table.tBodies[0].rows[k]);
       const button = element("button", cell, { type: "button" }, "Copy");
       button.setAttribute("aria-label", `Copy the specification of ${data.architectures[i]}`);
       button.addEventListener("click", () => this.copy([explorer.specification(i)]));

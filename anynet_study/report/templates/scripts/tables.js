@@ -5,10 +5,10 @@
 const FILTERED = 9; // rows from which on a table has a filter
 const BAR = 56; // pixels of a drawn interval
 
-// The number that a cell begins with, such as "1,234", "−0.24 [−0.65, 0.15]", "<0.001" or "87%".
+// The number that a cell begins with, such as "1,234", "380.7M", "−0.24 [−0.65, 0.15]", "<0.001" or "87%".
 function numberOf(text) {
-  const found = text.replaceAll("−", "-").replaceAll(",", "").match(/^[<>]?\s*(-?\d+(\.\d+)?)/);
-  return found ? Number(found[1]) : null;
+  const found = text.replaceAll("−", "-").replaceAll(",", "").match(/^[<>]?\s*(-?\d+(\.\d+)?)([KMBT]\b)?/);
+  return found ? Number(found[1]) * 1000 ** " KMBT".indexOf(found[3] || " ") : null;
 }
 
 function isNumeric(cells) {
@@ -17,7 +17,7 @@ function isNumeric(cells) {
 }
 
 class SortableTable {
-  constructor(table) {
+  constructor(table, filtered = true) {
     this.body = table.tBodies[0];
     this.rows = [...this.body.rows];
     this.heads = [...table.tHead.rows[0].cells];
@@ -27,7 +27,7 @@ class SortableTable {
       button.addEventListener("click", () => this.sort(k));
     });
     this.drawIntervals();
-    if (this.rows.length >= FILTERED) this.addFilter(table);
+    if (filtered && this.rows.length >= FILTERED) this.addFilter(table);
   }
 
   // Ascending, and descending by the next click; cells without a value come last.
