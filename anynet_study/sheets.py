@@ -34,14 +34,16 @@ ENDINGS = (*CSV_ENDINGS, ".parquet", ".json", *JSON_LINES)
 MOST_BYTES = 1 << 28
 #: What a cell without a number may say, in lower case. As a name these are names.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "–", "—")
-SEPARATORS = (",", ";", "\t")
+SEPARATORS = (",", ";", "\t", "|")
 #: The first line by which spreadsheets tell the separator.
 SEPARATOR_LINE = re.compile(r"\s*sep=(.)\s*")
 #: A number as people write it: with a decimal comma, a sign of percent, and a spread.
 WRITTEN = re.compile(
-    r"(?P<value>[-+]?[0-9]+(?:[.,][0-9]+)?)\s*%?(?:\s*(?:±|\+/?-|\\pm)\s*"
+    r"(?P<value>[-+]?[0-9]+(?:[.,][0-9]+)?)\s*%?(?:\s*(?:±|\+/?-|\$?\\pm\$?)\s*"
     r"(?P<spread>[0-9]+(?:[.,][0-9]+)?)\s*%?)?"
 )
+#: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2).
+BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*[^\w\s]+\s*[-+]?\d.*")
 #: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.
 MOST_CELLS = 50_000_000
 #: Records that are looked at to find the separator.
@@ -146,6 +148,13 @@ def is_text(cells: list[Cell]) -> bool:
     """Whether a column has cells and none is a number."""
     there = [cell for cell in cells if not is_missing(cell)]
     return bool(there) and all(np.isinf(number(cell)) for cell in there)
+
+
+def is_unclear_number(cells: list[Cell]) -> bool:
+    """Whether all cells of a column of texts may be numbers, with something else beside them."""
+    there = [cell for cell in cells if not is_missing(cell)]
+    matches = [BEGINS_AS_NUMBER.fullmatch(str(cell)) for cell in there]
+    return all(matches) and any(match and match[1] for match in matches)
 
 
 def typed(values: list[Cell]) -> pa.Array:
@@ -272,11 +281,13 @@ def parse_csv(
     separator: str = "",
     encoding: str = "",
     separators: Sequence[str] = SEPARATORS,
+    fewest: int = 2,
 ) -> Csv:
     """A CSV table in the dialects that spreadsheets and scripts write; rows of nothing are skipped.
 
     Where the separator is not the comma, a comma in a number is a decimal comma. Raises UserError,
-    beginning with `where`, for what is no table: of one column, or with rows of unequal length.
+    beginning with `where`, for what is no table: of fewer columns than `fewest`, or with rows of
+    unequal length.
     """
     wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
     encoding = encoding or ("utf-16" if wide else "utf-8-sig")
@@ -299,10 +310,10 @@ def parse_csv(
     except (csv.Error, TypeError) as error:
         raise UserError(f"{where}: not a readable CSV table ({error})") from None
     names = [name.strip() for name in rows[0]] if rows else []
-    if len(names) < 2:
+    if len(names) < fewest:
         raise UserError(
             f"{where}: {len(names)} columns; needed: a header row, and at least two columns "
-            "separated by , ; or tab (another one: import it with --separator)"
+            "separated by , ; | or tab (another one: import it with --separator)"
         )
     first = 3 if told else 2
     for line, row in enumerate(rows[1:], first):
@@ -316,7 +327,12 @@ def parse_csv(
 
 def _rows(text: str, separator: str, strict: bool) -> Any:
     """The records that have anything in them."""
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=strict)
+    rows = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=separator,
+        skipinitialspace=separator == " ",
+        strict=strict,
+    )
     return (row for row in rows if any(map(str.strip, row)))
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +16,19 @@ from anynet_study.dispatch import (
     LaunchOptions,
     OpenStudy,
     Recorded,
+    changes_in_words,
     check_may_begin,
-    evaluations_by_dataset,
     finished_by_others,
     launch_missing,
     open_study,
     open_sweep,
-    resolve_on,
     train_all,
     trial_table,
 )
 from anynet_study.errors import UserError, counted
 from anynet_study.files import read_regular, sha256_of, write_text
 from anynet_study.metrics import chance_error
+from anynet_study.planning import evaluations_by_dataset, resolve_on
 from anynet_study.provenance import code_version
 from anynet_study.store import (
     CollectReport,
@@ -251,7 +252,7 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
         "sampling": json.dumps(population.sampling),
         "code_version": code_version(),
     }
-    return collect(
+    made = collect(
         study.folder.journals,
         study.folder.results,
         population.table,
@@ -264,6 +265,10 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
         evaluations=_evaluation_names(study),
         trials=trial_table(study.plan, views, recorded) if recorded else None,
     )
+    if edited := study.folder.edited():
+        said = f"sweep.yaml: edited since the last launch: {changes_in_words(edited)}"
+        return replace(made, problems=[said, *made.problems])
+    return made
 
 
 def bring_up_to_date(where: str | Path, tell: Callable[[str], None]) -> None:

@@ -198,6 +198,8 @@ class Inputs:
     distances: pd.DataFrame | None = None
     #: Of a dataset, the test sets in which networks chose among fewer classes: how many.
     choices: dict[str, dict[str, int]] = field(default_factory=dict)
+    #: Of a table, what its values were taken for.
+    read_as: str = ""
     #: Of a dataset, what each of its runs' evaluations is.
     kinds: dict[str, dict[str, EvaluationKind]] = field(default_factory=dict)
     #: By dataset, errors on its runs' evaluations: architectures x test sets, "test" first.

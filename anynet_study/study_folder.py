@@ -85,6 +85,11 @@ class StudyFolder:
         return self.folder / "weights.json"
 
     @property
+    def launched_file(self) -> Path:
+        """The sweep as it was at the last launch: what nobody edits, unlike `sweep.yaml`."""
+        return self.folder / "launched.yaml"
+
+    @property
     def measured_file(self) -> Path:
         """How fast finished runs were before the sweep was changed (`CostModel.to_json`)."""
         return self.folder / "measured.json"
@@ -153,8 +158,18 @@ class StudyFolder:
         same = self.population_file.exists() and self.population().equals(population)
         if not same:
             population.write(self.population_file)
-        if not self.sweep_file.exists() or self.sweep_file.read_text(encoding="utf-8") != text:
-            write_text(self.sweep_file, text)
+        for file in (self.sweep_file, self.launched_file):
+            if not file.exists() or file.read_text(encoding="utf-8") != text:
+                write_text(file, text)
+
+    def edited(self) -> dict[str, tuple[str, str]]:
+        """What was edited in `sweep.yaml` since the last launch, by key: before, and now.
+
+        Empty where nothing was, and in a study that an earlier version launched.
+        """
+        if not self.launched_file.exists():
+            return {}
+        return self.sweep().differences_from(Sweep.load(self.launched_file))
 
     def check_extends(self, population: Population) -> None:
         """Raise UserError where this folder holds a study that `population` does not extend."""

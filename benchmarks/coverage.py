@@ -144,8 +144,8 @@ def effects(kind: str, n: int, icc: float, draw: Generator) -> Floats:
 
 def long(runs: Floats, repeated: int, dataset: str = "d") -> pd.DataFrame:
     """Replicates as a long table, of which the first so many architectures have two."""
-    n = len(runs)
-    columns = {"architecture": np.tile(np.arange(n), 2), "replicate": np.repeat([0, 1], n)}
+    n, most = runs.shape
+    columns = {"architecture": np.tile(np.arange(n), most), "replicate": np.repeat(range(most), n)}
     table = pd.DataFrame({**columns, "dataset": dataset, "error": runs.T.ravel()})
     return table[(table["replicate"] == 0) | (table["architecture"] < repeated)]
 
@@ -192,6 +192,54 @@ def of_targets(count: int, n: int, new: bool) -> Study:
         truth = rhos[0] if new else 0.5
         kind = "new" if new else "random"
         return bool(row[f"{kind}_low"].iloc[0] <= truth <= row[f"{kind}_high"].iloc[0])
+
+    return study
+
+
+def of_regret(r: float, n: int, top: int, repeated: int) -> Study:
+    """The regret of a choice by a proxy that correlates by r with the target's mean errors.
+
+    With `repeated` architectures trained twice, their runs on the target have an ICC of 0.7.
+    """
+    many = normal(r, 4_000 * n, np.random.default_rng(0)).reshape(4_000, n, 2)
+    chosen = np.argsort(many[:, :, 0], axis=1)[:, :top]
+    costs = np.take_along_axis(many[:, :, 1], chosen, axis=1).min(axis=1) - many[:, :, 1].min(
+        axis=1
+    )
+    truth, roles = float(np.mean(costs)), apr.Roles("a", {"a": 10}, {"b": 2})
+
+    def study(draw: Generator, seed: int) -> bool:
+        proxy, true = normal(r, n, draw).T
+        runs = true[:, None] + np.sqrt(3 / 7) * draw.normal(size=(n, 2)) * bool(repeated)
+        table = pd.DataFrame({"a": proxy, "b": runs[:, 0]}) + 50
+        own = pd.concat([long(proxy[:, None] + 50, 0, "a"), long(runs + 50, repeated, "b")])
+        replicates = own if repeated else None
+        row = apr.selection_regret(
+            table, roles, (top,), "best", RESAMPLES, seed, replicates=replicates
+        ).iloc[0]
+        return bool(row["regret_low"] <= truth <= row["regret_high"])
+
+    return study
+
+
+def of_beyond(icc: float, n: int, repeated: int) -> Study:
+    """Six other targets know nothing of the target but the source's quality: do they explain more?
+
+    The source is measured with noise. A wrong conclusion is p <= 0.05.
+    """
+
+    def study(draw: Generator, _: int) -> bool:
+        quality = draw.normal(size=n)
+        source = quality[:, None] + np.sqrt(1 / icc - 1) * draw.normal(size=(n, 2))
+        target = 0.7 * quality + np.sqrt(0.51) * draw.normal(size=n)
+        others = quality[:, None] + 0.7 * draw.normal(size=(n, 6))
+        table = pd.DataFrame(np.column_stack([source[:, 0], target, others]) * 3 + 70)
+        parts = [long(source * 3 + 70, repeated, "0")]
+        parts += [long(table[[name]].to_numpy(), 0, str(name)) for name in range(1, 8)]
+        runs = pd.concat(parts).rename(columns={"error": "score"})
+        table.columns = table.columns.astype(str)
+        found = apr.explained_beyond(table, "0", average="scores", replicates=runs)
+        return bool(found["p_average"].iloc[0] <= 0.05)
 
     return study
 
@@ -290,6 +338,18 @@ ROWS = [
         Row(f"{what} of {count}, n = 100", "normal 0.5 ± 0.15", of_targets(count, 100, new))
         for what, new in (("targets at random", False), ("a new target", True))
         for count in (3, 7)
+    ),
+    *(
+        Row(f"regret of best of {top}, n = {n}, {twice} twice", f"normal {r}", study)
+        for n, twice in ((30, 30), (14, 0), (100, 0), (500, 0), (100, 16))
+        for top, r in ((1, 0.5), (5, 0.9))
+        for study in [of_regret(r, n, top, twice)]
+    ),
+    *(
+        Row(f"others beyond the source, {n}, {twice} twice", f"ICC {icc}", study, wrong=True)
+        for icc in (0.7, 0.87)
+        for n, twice in ((30, 30), (14, 14), (100, 16), (100, 100))
+        for study in [of_beyond(icc, n, twice)]
     ),
     *(
         Row(

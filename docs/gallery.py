@@ -9,6 +9,7 @@ test sets, and Table 1 of paper 2 as printed. What is wrong by the boxes of a fi
 (tests/plots/figure_faults.py) is printed, and makes the exit code 1.
 """
 
+import argparse
 import ast
 import html
 import io
@@ -31,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "plots")]
 
 from figure_faults import faults  # noqa: E402
-from small_study import run_records, small_study  # noqa: E402
+from small_study import SmallStudy, run_records, small_study  # noqa: E402
 
 import anynet_study  # noqa: E402
 from anynet_study import plots  # noqa: E402
@@ -68,6 +69,8 @@ EVALUATIONS = {
     "own": ("own images", 0.0, 0.5),
 }
 IMAGES, EPOCHS = 200, (2, 4)
+#: Datasets whose networks have evaluations.
+TESTED = ("base", "base-5", "base-2", "target-0")
 
 
 @dataclass(frozen=True)
@@ -82,14 +85,19 @@ class Shown:
     faults: list[str]
 
 
-def miniature(folder: Path, architectures: int = 24) -> Path:
-    """A store of two recipes with predictions, curves, and evaluations of every kind."""
+def miniature(folder: Path, architectures: int = 24, count: int = 4) -> Path:
+    """A store of two recipes with predictions, curves, and evaluations of every kind.
+
+    Of `count` datasets: the source, a target, two subsets of the source's classes, more targets.
+    """
     folder.mkdir(parents=True)
     (folder / "journals").mkdir()
-    study, generator = small_study(architectures), np.random.default_rng(0)
+    (folder / "scores").mkdir()
+    study, generator = of_datasets(architectures, count), np.random.default_rng(0)
     truth = generator.integers(0, 10, IMAGES).astype(np.uint16)
-    sizes = {"base": 8000, "base-5": 4000, "base-2": 1600, "target-0": 8000}
-    datasets = study.datasets.assign(train_images=study.datasets["dataset"].map(sizes))
+    sizes = {"base": 8000, "base-5": 4000, "base-2": 1600}
+    images = study.datasets["dataset"].map(sizes).fillna(8000).astype(int)
+    datasets = study.datasets.assign(train_images=images)
     with (
         JournalWriter(folder / "journals" / "a.arrow") as runs,
         EvaluationWriter(folder / "journals" / "a.evaluations.arrow") as evaluations,
@@ -103,14 +111,28 @@ def miniature(folder: Path, architectures: int = 24) -> Path:
                 error = record.error - better
                 own = replace(record, run_id=run, recipe=recipe, error=error, curves=curves)
                 runs.append(replace(own, predictions=seen))
-                for row in evaluated(run, record.dataset, error, generator):
-                    evaluations.append(row)
+                if recipe == "labels" and record.dataset == "base":
+                    scores = 2 * np.eye(10)[seen] + generator.normal(size=(IMAGES, 10))
+                    np.save(folder / "scores" / f"{run}.npy", scores.astype(np.float32))
+                if record.dataset in TESTED:
+                    for row in evaluated(run, record.dataset, error, generator):
+                        evaluations.append(row)
     tables = study.population, pa.Table.from_pandas(datasets, preserve_index=False)
     truths = dict.fromkeys(datasets["dataset"], truth)
     out = folder / "results.h5"
     recipes = ["labels", "texts"]
     collect(folder / "journals", out, *tables, None, {}, truths=truths, recipes=recipes)
     return out
+
+
+def of_datasets(architectures: int, count: int) -> SmallStudy:
+    """A synthetic study of so many datasets, at least two."""
+    study = small_study(architectures, max(1, count - 3))
+    names = ["base", "target-0", "base-5", "base-2", *study.errors][:count]
+    names = [name for name in study.errors if name in {*names, *[*study.errors][4:]}][:count]
+    tables = {"datasets": study.datasets, "replicates": study.replicates, "curves": study.curves}
+    kept = {name: table[table["dataset"].isin(names)] for name, table in tables.items()}
+    return replace(study, errors=study.errors[names], **kept)
 
 
 def evaluated(
@@ -167,10 +189,11 @@ def written(folder: Path) -> dict[str, Path]:
 #: Of scripts: their input, and what else they are told; FIRST is an architecture of the input.
 ROLES = "--source base --family base=10,base-5=5 --targets target-0=4"
 TOLD = {
-    "best_of_bins": ("miniature", "parameters --top 3"),
+    "best_of_bins": ("miniature", "parameters --top 3 --robustness"),
     "checkpoints": ("miniature", ""),
     "data_budget": ("miniature", ""),
     "edf": ("errors.csv", ""),
+    "ensembles": ("miniature", "base --sizes 1,2,5,10"),
     "figure1": ("cross-domain", ""),
     "figure6": (
         "errors.csv",
@@ -191,9 +214,9 @@ TOLD = {
     "other_targets": ("accuracies.csv", "--accuracy"),
     "pareto": ("errors.csv", f"--costs base=9000,base-5=400 {ROLES}"),
     "recipes": ("miniature", ""),
-    "robustness": ("miniature", "--dataset base"),
+    "robustness": ("miniature", "--dataset base --group-by recipe"),
     "sample_size": ("errors.csv", "--source base --target base-5"),
-    "transfer": ("accuracies.csv", "--accuracy --above 80 --spline --images base=2000"),
+    "transfer": ("miniature", "--above 80 --spline --images base=2000 --across parameters"),
     "transforms": ("miniature", "--dataset base"),
 }
 #: Scripts that want what no committed data have: a tuned study, and one that names its networks.
@@ -237,10 +260,12 @@ def drawn_by_script(name: str, inputs: dict[str, Path], folder: Path) -> Iterato
         yield Shown(stem.name, question, command, "", stem.with_suffix(".png"), wrong[stem.name])
 
 
-def drawn_by_analyses(study: Study, source: str, folder: Path) -> Iterator[Shown]:
-    """The registered figures that a study has."""
+def drawn_by_analyses(study: Study, source: str, folder: Path, names: list[str]) -> Iterator[Shown]:
+    """The registered figures that a study has, or those of these names."""
     for analysis in study.analyses.values():
         for figure in analysis.figures:
+            if names and figure.name not in names:
+                continue
             try:
                 drawn = study.figure(figure.name)
                 found = faults(drawn)
@@ -280,17 +305,17 @@ def gallery(folder: Path, names: list[str], width: float = 8.5) -> list[Shown]:
         inputs = written(Path(scratch))
         for source in ("cross-domain", "miniature"):
             study = anynet_study.load(inputs[source], resamples=RESAMPLES)
-            shown += drawn_by_analyses(study, source, folder)
+            shown += drawn_by_analyses(study, source, folder, names)
         scripts = sorted(path.stem for path in (ROOT / "analysis").glob("*.py"))
         for name in scripts:
             if name not in NEED_MORE and (not names or name in names):
                 shown += drawn_by_script(name, inputs, folder)
     known = {figure.name for analysis in study.analyses.values() for figure in analysis.figures}
-    if lacking := known - {one.name for one in shown} - UNSHOWN:
+    lacking = set() if names else known - {one.name for one in shown} - UNSHOWN
+    if lacking:
         raise RuntimeError(f"figures of no committed data: {', '.join(sorted(lacking))}")
-    chosen = [one for one in shown if not names or one.name in names]
-    (folder / "index.html").write_text(page(chosen, width), encoding="utf-8")
-    return chosen
+    (folder / "index.html").write_text(page(shown, width), encoding="utf-8")
+    return shown
 
 
 #: Registered figures of what no committed study has: distances, a tuned recipe.
@@ -298,12 +323,14 @@ UNSHOWN = {"distance", "tuned"}
 
 
 if __name__ == "__main__":
-    told = [part for part in sys.argv[1:] if not part.startswith("-")]
-    if not told:
-        sys.exit(__doc__)
-    made = gallery(Path(told[0]), told[1:])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", help="Of figures or scripts; default: all.")
+    parser.add_argument("--width", type=float, default=8.5, help="Of a column, in centimetres.")
+    asked = parser.parse_args()
+    made = gallery(asked.folder, asked.names, asked.width)
     for one in made:
         for fault in one.faults:
             print(f"{one.picture.name}: {fault}")
-    print(f"{len(made)} figures in {Path(told[0]) / 'index.html'}")
+    print(f"{len(made)} figures in {asked.folder / 'index.html'}")
     sys.exit(any(one.faults for one in made))

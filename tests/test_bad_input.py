@@ -189,7 +189,7 @@ def test_a_study_that_does_not_exist(typed: Type, command: list[str], name: str)
         (["analyze", "--shifts", "blobs,nope"], "--shifts: no dataset nope"),
         (["analyze", "--shifts", "digits"], "--shifts: digits is the source itself"),
         (["analyze", "--images", "digits=²"], "--images: 'digits=²' is not NAME=COUNT"),
-        (["analyze", "--accuracy"], "are for CSV and Parquet tables"),
+        (["analyze", "--accuracy"], "are for tables in files"),
         (["plot", "-o", "f", "--figure", "nope"], "--figure: unknown 'nope'; choose from "),
         (["plot", "-o", "f", "--format", "gif"], "figure format 'gif' is unknown"),
         (["plot", "-o", "f", "--resamples", "5"], "--resamples: 5"),

@@ -1,6 +1,7 @@
 """Data or code that changed are noticed: by launch and run, by a worker, and by verify."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from tiny_study import TINY, Type, typing_in
 
+from anynet_study.data.packed.digests import write_digests
 from anynet_study.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.snapshot import PACKAGE, check, take
@@ -27,7 +29,7 @@ def type_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def study(type_: Type, tmp_path: Path) -> OpenStudy:
     """The study, begun."""
     opened = open_sweep(tmp_path / "tiny.yaml")
-    opened.folder.begin(opened.sweep, opened.population)
+    opened.begin()
     opened.folder.journals.mkdir(exist_ok=True)
     return opened
 
@@ -103,6 +105,69 @@ def test_exchanged_datasets_are_told(type_: Type, tmp_path: Path) -> None:
     assert done.code == 1
     for name in ("digits", "digits-2", "blobs"):
         assert f"{name}: its images or classes are not those of any recorded run on it" in done.out
+
+
+def shuffled(folder: Path) -> None:
+    """The labels of the test images in another order, under digests that were made again."""
+    path = folder / "test_labels.npy"
+    np.save(path, np.random.default_rng(0).permutation(np.load(path)))
+    (folder / "digests.json").unlink()
+    write_digests(folder)
+
+
+def without_digests(folder: Path) -> None:
+    """The same, and nothing says what they were."""
+    shuffled(folder)
+    (folder / "digests.json").unlink()
+
+
+@pytest.fixture
+def trained(type_: Type, tmp_path: Path) -> Path:
+    """A study whose runs are done; verify finds nothing."""
+    assert type_("run", "tiny.yaml").code == 0
+    assert type_("verify", "tiny").code == 0
+    return tmp_path / "studies" / "tiny"
+
+
+@pytest.mark.parametrize("change", [shuffled, without_digests])
+def test_kept_labels_that_are_others_are_told(
+    trained: Path, type_: Type, change: Callable[[Path], None]
+) -> None:
+    """The runs' own predictions and errors say what the labels were."""
+    change(trained / "datasets" / "digits")
+    collected = type_("collect", "tiny")
+    said = "digits: the labels of its test images are not those that its runs were tested on"
+    assert said in collected.err
+    told = type_("verify", "tiny")
+    assert told.code == 1
+    assert "the labels of its test images are not those" in told.out
+
+
+def test_exchanged_copies_of_labels_are_told(trained: Path, type_: Type) -> None:
+    put_folder(trained / "datasets" / "digits", trained / "datasets" / "blobs")
+    told = type_("verify", "tiny")
+    assert told.code == 1
+    for name in ("digits", "blobs"):
+        assert f"datasets/{name}: is a copy of another dataset's labels" in told.out
+
+
+def test_a_copy_of_labels_that_is_gone_is_told(trained: Path, type_: Type) -> None:
+    shutil.rmtree(trained / "datasets" / "blobs")
+    told = type_("verify", "tiny")
+    assert told.code == 1
+    assert "datasets/blobs: the study's copy of its labels is gone" in told.out
+
+
+def test_an_edited_sweep_is_told_key_by_key(trained: Path, type_: Type) -> None:
+    path = trained / "sweep.yaml"
+    path.write_text(path.read_text().replace("source: digits", "source: blobs"))
+    said = "edited since the last launch: source (digits before, blobs now)"
+    assert said in type_("collect", "tiny").err
+    told = type_("verify", "tiny")
+    assert told.code == 1
+    assert f"sweep.yaml: {said}" in told.out
+    path.write_text((trained / "launched.yaml").read_text())
+    assert type_("verify", "tiny").code == 0
 
 
 def test_a_snapshot_that_changed_is_refused_and_made_again(

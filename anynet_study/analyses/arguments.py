@@ -95,7 +95,10 @@ OwnAnalyses = Annotated[
     list[str] | None,
     typer.Option("--analysis", help="MODULE:NAME of an analysis of your own, also of a file here."),
 ]
-Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
+Accuracy = Annotated[
+    bool | None,
+    typer.Option("--accuracy/--error", help="Whether the table's values are accuracies or errors."),
+]
 Fraction = Annotated[
     bool | None,
     typer.Option("--fraction/--percent", help="Whether the table's values are 0 to 1, or to 100."),
@@ -140,7 +143,7 @@ class StudyOptions:
     baseline: Baseline = None
     images: Images = None
     distances: Distances = None
-    accuracy: Accuracy = False
+    accuracy: Accuracy = None
     fraction: Fraction = None
     analysis: OwnAnalyses = None
 

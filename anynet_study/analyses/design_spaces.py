@@ -102,6 +102,7 @@ def read_spaces(sources: Sequence[str], dataset: str, options: "StudyOptions") -
         for a, b in combinations(errors, 2)
         if len(shared := errors[a].index.intersection(errors[b].index))
     ]
+    notes += [f"{name}: {s.inputs.read_as}" for name, s in studies.items() if s.inputs.read_as]
     return Spaces(
         next(iter(studies.values())).options,
         next(iter(columns.values())) if len({*columns.values()}) == 1 else "",

@@ -19,18 +19,22 @@ Declared = dict[str, dict[str, Any]]
 
 
 def read_table(
-    path: Path, accuracy: bool, fraction: bool | None, declared: Declared
-) -> dict[str, pd.DataFrame]:
+    path: Path, accuracy: bool | None, fraction: bool | None, declared: Declared
+) -> dict[str, Any]:
     """The "errors" in percent of a table in a file, and the "architectures" where it describes any.
 
-    `declared` are columns that are said to be datasets, with their "classes" where these are known.
-    Raises UserError, beginning with the path, for what is no table of errors.
+    "read_as" says in words what its values were taken for: `accuracy` says it, or the names of the
+    columns, or they are errors, if no dataset's median is high. `declared` are columns that are
+    said to be datasets, with their "classes" where these are known. Raises UserError, beginning
+    with the path, for what is no table of errors.
     """
-    return _understood(read_sheet(path), accuracy, fraction, declared)
+    found, quantity = _understood(read_sheet(path), accuracy, fraction, declared)
+    told = "errors (%)" if quantity == "error" else "accuracies, shown as errors (%)"
+    return found | {"read_as": f"read as {told}"}
 
 
 def described(
-    table: pd.DataFrame, accuracy: bool, fraction: bool | None, declared: Declared
+    table: pd.DataFrame, accuracy: bool | None, fraction: bool | None, declared: Declared
 ) -> dict[str, pd.DataFrame]:
     """The same of a table in memory, whose index names the architectures and is kept."""
     columns = [table.index.astype(object), *(table[name].astype(object) for name in table.columns)]
@@ -39,7 +43,7 @@ def described(
         for column in columns
     ]
     sheet = sheet_of(IN_MEMORY, [INDEX, *map(str, table.columns)], cells)
-    found = _understood(sheet, accuracy, fraction, declared)
+    found, _ = _understood(sheet, bool(accuracy), fraction, declared)
     found["errors"].index = table.index.rename(INDEX)
     if "architectures" in found:
         found["architectures"][INDEX] = table.index
@@ -47,19 +51,21 @@ def described(
 
 
 def _understood(
-    sheet: Sheet, accuracy: bool, fraction: bool | None, declared: Declared
-) -> dict[str, pd.DataFrame]:
+    sheet: Sheet, accuracy: bool | None, fraction: bool | None, declared: Declared
+) -> tuple[dict[str, pd.DataFrame], str]:
     options = ImportOptions(
-        quantity="accuracy" if accuracy else "error",
+        quantity=None if accuracy is None else "accuracy" if accuracy else "error",
+        assumed="error",
         unit=None if fraction is None else "fraction" if fraction else "percent",
     )
-    errors, models = errors_of_table(sheet, options, declared)
+    errors, models, quantity = errors_of_table(sheet, options, declared)
     if stages := stage_columns(models.columns):
         stages_of(stages)
-    return {"errors": errors} | ({"architectures": models} if models.shape[1] > 1 else {})
+    about = {"architectures": models} if models.shape[1] > 1 else {}
+    return {"errors": errors, **about}, quantity
 
 
-def part_of(known: dict[str, pd.DataFrame], where: str) -> dict[str, pd.DataFrame]:
+def part_of(known: dict[str, Any], where: str) -> dict[str, Any]:
     """The tables of `described`, of the errors that a condition keeps (SQL: `anynet_study.sql`).
 
     Its columns are architecture, dataset, error and those that describe the architecture. Raises
@@ -75,7 +81,7 @@ def part_of(known: dict[str, pd.DataFrame], where: str) -> dict[str, pd.DataFram
     if not kept.any():
         raise UserError(f"no error is kept by the condition {where}")
     part = errors.where(kept).loc[kept.any(axis=1), kept.any(axis=0)]
-    found = {"errors": part}
+    found = known | {"errors": part}
     if "architectures" in known:
         about = known["architectures"]
         found["architectures"] = about[about["architecture"].isin(part.index)]

@@ -37,7 +37,7 @@ def load(
     shifts: Sequence[str] = (),
     images: Mapping[str, int] | None = None,
     distances: Path | None = None,
-    accuracy: bool = False,
+    accuracy: bool | None = None,
     fraction: bool | None = None,
     analysis: Sequence[str] = (),
     **options: Any,
@@ -47,7 +47,8 @@ def load(
     In a table the first column (of a DataFrame, the index) names the architecture; the others are
     datasets, with errors in percent, but for those that a population's table has too: of stages
     (d1, w1, b1, g1, ...), block, flops, weight and so on. `accuracy` and `fraction` say that a
-    table holds accuracies, or values from 0 to 1 (False: to 100).
+    table holds accuracies (False: errors), or values from 0 to 1 (False: to 100). A file of which
+    neither this nor its columns say it holds errors, unless a median above 50% speaks against it.
 
     `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
     targets that have no other part. `shifts` are further test sets of the source, `images` the
@@ -76,7 +77,7 @@ def load(
     elif isinstance(source, str | Path) and is_table(Path(source)):
         study = _of_file(Path(source), asked, chosen, accuracy, fraction)
     else:
-        study = _of_store(source, asked, chosen, accuracy or fraction is not None)
+        study = _of_store(source, asked, chosen, (accuracy, fraction) != (None, None))
     study.analyses = known_analyses(analysis)
     if chosen.method == "kendall" and study.weights is not None:
         raise UserError(
@@ -186,7 +187,11 @@ class DatasetOptions:
 
 
 def _of_file(
-    path: Path, asked: DatasetOptions, options: Options, accuracy: bool, fraction: bool | None
+    path: Path,
+    asked: DatasetOptions,
+    options: Options,
+    accuracy: bool | None,
+    fraction: bool | None,
 ) -> Study:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
@@ -197,9 +202,7 @@ def _of_file(
     )
 
 
-def _of_table(
-    name: str, known: dict[str, pd.DataFrame], asked: DatasetOptions, options: Options
-) -> Study:
+def _of_table(name: str, known: dict[str, Any], asked: DatasetOptions, options: Options) -> Study:
     if options.where:
         known = part_of(known, options.where)
     roles, shifts = asked.parts(pd.DataFrame({"dataset": known["errors"].columns}))
@@ -213,7 +216,7 @@ def _of_store(
 ) -> Study:
     if converted:
         raise UserError(
-            f"{source}: --accuracy, --fraction and --percent are for CSV and Parquet tables"
+            f"{source}: --accuracy, --error, --fraction and --percent are for tables in files"
         )
     store = source if isinstance(source, ResultStore) else find_store(source)
     if options.where:

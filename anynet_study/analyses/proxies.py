@@ -22,8 +22,8 @@ from anynet_study.study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Random halves that the ranges of regret are of: they need no more.
-MOST_HALVES = 2_000
+#: Resamples that the intervals of regret need.
+MOST_RESAMPLES = 2_000
 #: A correlation whose whole interval is below this leaves most of the ranking open.
 WEAK = 0.5
 
@@ -278,8 +278,13 @@ PROXIES = Analysis[Study](
 
 def regret(study: Study) -> pd.DataFrame:
     """What choosing by a proxy costs on the target."""
-    halves = {"resamples": min(study.options.resamples, MOST_HALVES)}
-    return apr.selection_regret(study.errors, study.roles, **study.options.intervals | halves)
+    how = study.options.intervals
+    how["resamples"] = min(how["resamples"], MOST_RESAMPLES)
+    roles = study.roles
+    noise = known_noise(study)
+    known = set() if noise is None else set(noise.loc[noise["icc"] > 0, "dataset"])
+    replicates = study.replicates if known & {*roles.targets} else None
+    return apr.selection_regret(study.errors, roles, **how, replicates=replicates)
 
 
 def price(regret: pd.DataFrame, source: str) -> list[str]:
@@ -289,39 +294,35 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
         return []
     worst = rows.loc[rows["regret"].idxmax()]
     most = f" most on {worst['target']}," if len(rows) > 1 else f" on {worst['target']}"
-    chance = worst["random"] - worst["oracle"]
     said = [
-        f"Choosing the architecture that is best on {source} costs{most} "
-        f"{wording.number(worst['regret'])} points of error above the least that was measured "
-        f"there, which noise of training lowers; choosing one at random costs "
-        f"{wording.number(chance)}."
+        f"Choosing the architecture that is best on {source} is expected to cost{most} "
+        f"{with_interval(worst, 'regret')} points of error above the best of {worst['n']:,} "
+        f"architectures; choosing one at random costs {wording.number(worst['chance'])}."
     ]
     if len(rows) > 1:
-        middle = wording.number(float(rows["regret"].median()))
-        said[0] += f" The median over the {len(rows)} targets is {middle} points."
-    useless = list(rows.loc[rows["gain"] <= 0, "target"])
+        middle = f"{100 * float(rows['share'].median()):.0f}%"
+        said[0] += f" The median over the {len(rows)} targets is {middle} of what chance costs."
+    useless = list(rows.loc[~(rows["share_high"] < 1), "target"])
     if useless:
         where = some(useless, len(rows), "targets")
-        said.append(
-            f"On {where}, its measured error is no lower than that of one chosen at random; "
-            "whether the choice helps there is undecided."
-        )
+        said.append(f"On {where}, it is undecided whether the choice is better than a random one.")
     return said
 
 
 REGRET = Analysis[Study](
     name="regret",
-    title="Error on the target paid for choosing by a proxy, in points [range over random halves]",
+    title="Error above the best that is to be expected for choosing by a proxy, in points",
     table=regret,
     needs=("roles",),
-    headings={"top": "best of top", "gain": "gain over random"},
+    headings={"top": "best of top", "chance": "of a random choice", "share": "share of that"}
+    | {"error": "measured error", "random": "random", "oracle": "least", "reliability": ""},
     figures=(
         StudyFigure(
             name="regret",
             title="Regret",
-            caption="The error on each target of the best of the k architectures that are best on "
-            "a proxy, in points above the best of all. Bars: ranges over random halves of the "
-            "architectures; dashed: k architectures at random.",
+            caption="What the best of the k architectures that are best on a proxy is expected to "
+            "err more on each target than the best of all, in points, with {level} intervals; "
+            "dashed: k architectures at random.",
             draw=lambda study, table: plots.regret_grid(table, study.roles.family),
             column="regret",
             panels="target",
@@ -329,14 +330,16 @@ REGRET = Analysis[Study](
     ),
     say=lambda study, table: price(table, study.roles.source),
     topic="The source",
-    most_resamples=MOST_HALVES,
+    most_resamples=MOST_RESAMPLES,
     section="proxies",
     heading="What it costs to choose by a proxy",
     shown="folded",
     caption="Regret of choosing by a proxy",
     note="Of the k architectures that are best on the proxy, the best on the target is kept. "
-    "Regret: its error above the least of all; brackets: ranges over random halves of the "
-    "architectures, no confidence intervals. Gain: how much better than k at random.",
+    "Regret: its expected error above the best of as many architectures as here, from the "
+    "correlation of ranks and the spread of the better half, as of normal errors; without the "
+    "noise of training on the target where its reliability is known. Measured are, for "
+    "comparison, the error of this choice, that of k at random, and the least of all runs.",
 )
 
 

@@ -25,7 +25,7 @@ from anynet_study.apr.correlations import adjust, as_matrix, correlations, inter
 from anynet_study.apr.drivers import cumulative, drivers, importance, stage_drivers
 from anynet_study.apr.edf import edf, edf_summary, good_range, random_search
 from anynet_study.apr.edf_compare import compare_spaces, match_complexity
-from anynet_study.apr.error_tables import FEWEST, check_errors, exclusions, in_percent
+from anynet_study.apr.error_tables import FEWEST, check_errors, exclusions
 from anynet_study.apr.fits import LinearFit, Scale, linear_fit, spline_fit
 from anynet_study.apr.gaps import gaps, sampling_gaps, shift_agreement, shift_ranks
 from anynet_study.apr.interval_formulas import (
@@ -140,7 +140,6 @@ __all__ = [
     "good_range",
     "importance",
     "improvement_fits",
-    "in_percent",
     "interval_widths",
     "is_best",
     "is_preserved",

@@ -27,7 +27,7 @@ def check_errors(errors: pd.DataFrame, fewest: int = FEWEST, what: str = "errors
 
     Raises UserError, beginning with `what`, for repeated architectures or datasets, cells that are
     no numbers, infinite errors, and fewer than `fewest` architectures. Ranks do not care about
-    units, so that any finite numbers pass; `in_percent` checks what a file claims to be percent.
+    units, so that any finite numbers pass.
     """
     for labels, kind in ((errors.index, "architecture"), (errors.columns, "dataset")):
         repeated = labels[labels.duplicated()].unique()
@@ -62,40 +62,6 @@ def _numbers(column: pd.Series, what: str) -> Floats:
     return numbers
 
 
-def in_percent(
-    errors: pd.DataFrame, accuracy: bool = False, fraction: bool | None = None
-) -> pd.DataFrame:
-    """Errors in percent from a table that may hold accuracies, or fractions, or both.
-
-    `fraction` says whether values are 0 to 1 (True) or to 100 (False). Where it is None, they are
-    percent, and a table or column in which no value exceeds 1 is refused: in percent all its
-    architectures would be all but perfect. Raises UserError for that, and for values out of range.
-    """
-    top = 1 if fraction else 100
-    if fraction is None:
-        check_unit(errors)
-    check_range(errors.to_numpy(dtype=float), "errors", top)
-    percent = errors * (100 / top)
-    return 100 - percent if accuracy else percent
-
-
-def check_unit(errors: pd.DataFrame, what: str = "errors") -> None:
-    """Raise UserError for columns that look like fractions, not percent."""
-    largest = errors.max()
-    small = list(largest.index[largest.between(0, 1, inclusive="right")])
-    if small and largest.max() <= 1:
-        raise UserError(
-            f"{what}: no value exceeds 1 (the largest is {largest.max():g}), so these look like "
-            "fractions, not percent; say which: --fraction (fraction=True) or --percent "
-            "(fraction=False)"
-        )
-    if small:
-        raise UserError(
-            f"{what}: no value of {small[0]} exceeds 1, while others do: fractions among percents? "
-            "Multiply it by 100, or say --percent (fraction=False)"
-        )
-
-
 def check_percent(values: Floats, what: str) -> None:
     """Raise UserError for values outside 0 to 100, and for fractions."""
     known = values[~np.isnan(values)]
@@ -104,16 +70,10 @@ def check_percent(values: Floats, what: str) -> None:
             f"{what}: no value exceeds 1 (the largest is {known.max():g}), so these look like "
             "fractions, not percent; multiply by 100"
         )
-    check_range(values, what)
-
-
-def check_range(values: Floats, what: str, top: int = 100) -> None:
-    """Raise UserError for values outside 0 to `top`."""
-    known = values[~np.isnan(values)]
-    outside = known[(known < 0) | (known > top)]
+    outside = known[(known < 0) | (known > 100)]
     if outside.size:
         worst = outside.min() if outside.min() < 0 else outside.max()
-        raise UserError(f"{what}: {worst:g} is outside 0 to {top}")
+        raise UserError(f"{what}: {worst:g} is outside 0 to 100")
 
 
 def check_accuracies(accuracies: pd.DataFrame, what: str = "accuracies") -> pd.DataFrame:

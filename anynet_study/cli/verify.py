@@ -1,5 +1,6 @@
 """`anynet-study verify`: whether a store and its journals are whole and agree."""
 
+import itertools
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -36,7 +37,7 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
     found = [] if results is None else _in_store(results, of_study=study is not None)
     if study is not None:
         found += verify_journals(study.journals, None if found else results)
-        found += _in_datasets(study)
+        found += _in_sweep(study) + _in_datasets(study)
     wrong = [finding for finding in found if not finding.note]
     if as_json:
         rows = [asdict(finding) | {"remedy": _remedy(finding, store, study)} for finding in found]
@@ -62,28 +63,42 @@ def _in_store(results: Path, of_study: bool) -> "list[Finding]":
         return [Finding(results.name, str(error).removeprefix(f"{results}: "))]
 
 
+def _in_sweep(study: "StudyFolder") -> "list[Finding]":
+    """What was edited in the study's sweep file: the analyses follow it, the runs do not."""
+    from anynet_study.dispatch import changes_in_words
+    from anynet_study.store import Finding
+
+    edited = study.edited() if study.sweep_file.exists() else {}
+    said = f"edited since the last launch: {changes_in_words(edited)}"
+    return [Finding(study.sweep_file.name, said, "sweep")] if edited else []
+
+
 def _in_datasets(study: "StudyFolder") -> "list[Finding]":
     """Which of the study's datasets have changed, or are not in this data directory."""
-    from anynet_study.data import BUILT_IN, load_dataset, present
-    from anynet_study.dispatch import datasets_of, make_views
+    from anynet_study.data import BUILT_IN, KeptDatasets, load_dataset, present
+    from anynet_study.planning import datasets_of, make_views
     from anynet_study.store import Finding
-    from anynet_study.sweep import Sweep
 
     if not study.sweep_file.exists():
         return []
-    sweep = Sweep.load(study.sweep_file)
-    bases, tests = datasets_of(sweep)
+    sweep, kept = study.sweep(), KeptDatasets(study.datasets)
     found, whole = [], {}
-    for name in (*bases, *tests):
-        if name not in present():
-            if name in BUILT_IN:
-                continue
-            found.append(Finding(name, "dataset is not here, so it is not checked", "none"))
-            continue
+    for name in itertools.chain(*datasets_of(sweep)):
+        here = name in present()
+        if not here and name not in BUILT_IN:
+            found.append(Finding(name, "is not here, so its images are not checked", "none"))
         try:
-            whole[name] = load_dataset(name, whole=True)
+            labels, where = kept.find(name), f"{study.datasets.name}/{name}"
+            opened = load_dataset(name, whole=True) if here else labels
+            if labels is None and study.launched_file.exists():
+                found.append(Finding(where, "the study's copy of its labels is gone", "labels"))
+            elif labels and opened and labels.content_hash != opened.content_hash:
+                found.append(Finding(where, "is a copy of another dataset's labels", "labels"))
         except UserError as error:
             found.append(Finding(name, str(error), "data"))
+            continue
+        if opened is not None:
+            whole[name] = opened
     return found + _of_other_runs(study, make_views(sweep, whole))
 
 
@@ -124,6 +139,10 @@ def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
         return "nothing to do"
     if finding.repair == "data":
         return "runs already recorded stay as they are; others cannot be trained before"
+    if finding.repair == "sweep":
+        return f"undo it (a copy is in {study.launched_file if study else name}), or launch it"
+    if finding.repair == "labels":
+        return "launch again, with the dataset in the data directory: that copies them"
     if finding.repair == "scores":
         return "get the file back; without it, the run has no interval of its AUROC"
     if finding.repair == "keep":

@@ -15,12 +15,19 @@ from anynet_study.dispatch.calibration import (
     kept_weights,
     with_what_is_left,
 )
-from anynet_study.dispatch.cost.prices import CostModel, expected_cost
-from anynet_study.dispatch.plan import NO_DIGESTS, Plan, make_plan, plan_of
 from anynet_study.dispatch.recorded import JournalReader, Recorded
-from anynet_study.dispatch.settings import datasets_of, load_views
 from anynet_study.errors import UserError, counted
 from anynet_study.files import write_text
+from anynet_study.planning import (
+    NO_DIGESTS,
+    CostModel,
+    Plan,
+    datasets_of,
+    expected_cost,
+    load_views,
+    make_plan,
+    plan_of,
+)
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 
@@ -127,15 +134,20 @@ class Changes:
 
     def __str__(self) -> str:
         """The changes in a line."""
-        told = []
-        for key, (before, now) in self.keys.items():
-            words = f"{before or 'none'} before, {now or 'none'} now"
-            told.append(f"{key} ({'added' if not before else 'removed' if not now else words})")
-        more = [f"and {len(told) - MOST_NAMED} more"] if len(told) > MOST_NAMED else []
         return (
-            f"{', '.join([*told[:MOST_NAMED], *more])}; {self.unused} of its "
+            f"{changes_in_words(self.keys)}; {self.unused} of its "
             f"{counted(self.recorded, 'recorded run')} would stay unused"
         )
+
+
+def changes_in_words(keys: Mapping[str, tuple[str, str]]) -> str:
+    """Changed keys in a line, with what each was and is: `source (mnist before, digits now)`."""
+    told = []
+    for key, (before, now) in keys.items():
+        words = f"{before or 'none'} before, {now or 'none'} now"
+        told.append(f"{key} ({'added' if not before else 'removed' if not now else words})")
+    more = [f"and {len(told) - MOST_NAMED} more"] if len(told) > MOST_NAMED else []
+    return ", ".join([*told[:MOST_NAMED], *more])
 
 
 def open_sweep(sweep: Path | Sweep, overrides: Sequence[str] = ()) -> OpenStudy:

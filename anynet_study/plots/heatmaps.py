@@ -18,6 +18,10 @@ UNKNOWN = "0.93"
 """Colour of the diagonal, and of correlations that are undefined."""
 WITH_INTERVALS = 9
 """Up to this many datasets the cells have room for intervals."""
+WITH_NUMBERS = 18
+"""Up to this many they have room for the correlations themselves."""
+WITH_SIGNIFICANT = 24
+"""Up to this many datasets a table of drivers has room for numbers."""
 SIGNIFICANT = 0.05
 """Corrected p-values below this have their correlation written out."""
 STAGE_PARAMETERS = {"d": "depth", "w": "width", "b": "bottleneck ratio", "g": "group width"}
@@ -27,7 +31,7 @@ STAGE_PARAMETERS = {"d": "depth", "w": "width", "b": "bottleneck ratio", "g": "g
 def correlation_heatmap(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     """Show the correlations of `apr.correlations` as a matrix, in the table's order of datasets.
 
-    Up to nine datasets each cell has its interval too.
+    Up to nine datasets each cell has its interval too; beyond 18 cells have colours alone.
     """
     names = list(dict.fromkeys([*table["source"], *table["target"]]))
     values = pd.DataFrame(np.nan, index=names, columns=names)
@@ -39,7 +43,8 @@ def correlation_heatmap(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     drawn = style.one_panel(width, width * 0.86, ax)
     shown = [wording.shorten(name, 20) for name in names]
     _colour(drawn.first, values, wording.coefficient(table), shown, square=True)
-    _write_pairs(drawn.first, estimates, names, 72 * width * 0.66 / len(names))
+    if len(names) <= WITH_NUMBERS:
+        _write_pairs(drawn.first, estimates, names, 72 * width * 0.66 / len(names))
     return drawn.figure
 
 
@@ -53,7 +58,7 @@ def stage_driver_heatmap(
 
     One row per parameter, one column per dataset; red says that larger parameters err more. Numbers
     are those whose corrected p-value is below 0.05; frames mark the parameters that help on one
-    dataset and hurt on another.
+    dataset and hurt on another. Beyond 24 datasets cells have colours and frames alone.
     """
     datasets = list(dict.fromkeys(table["dataset"]))
     parameters = list(dict.fromkeys(table["parameter"]))
@@ -65,13 +70,17 @@ def stage_driver_heatmap(
     kind = kind if value == "estimate" else f"partial {wording.letter(table)}"
     shown = [_stage_parameter(name) for name in parameters]
     _colour(drawn.first, values, f"{kind} with the error", shown, linewidths=0.5)
-    _write_significant(drawn.first, cells, values, "" if value == "estimate" else "partial_")
+    written = len(datasets) <= WITH_SIGNIFICANT
+    prefix = "" if value == "estimate" else "partial_"
+    _write_significant(drawn.first, cells, values, prefix, written)
     given = str(table["given"].iloc[0]) if value == "partial" else ""
     held = f" at equal {given.replace(', ', ' and ')}" if given else ""
     low, high = int(table["n"].min()), int(table["n"].max())
     count = str(low) if low == high else f"{low} to {high}"
     drawn.first.set_xlabel(
-        f"numbers: p < {SIGNIFICANT} (Holm){held}\nframes: sign flips; n = {count}", size=6.5
+        f"{f'numbers: p < {SIGNIFICANT} (Holm)' if written else 'correlations'}{held}\n"
+        f"frames: sign flips; n = {count}",
+        size=6.5,
     )
     return drawn.figure
 
@@ -119,14 +128,16 @@ def _write_pairs(
                 axes.text(j + 0.5, i + 0.72, between, fontsize=small, **look)
 
 
-def _write_significant(axes: Axes, cells: pd.DataFrame, values: pd.DataFrame, prefix: str) -> None:
-    """Write the significant correlations, and frame those whose sign flips."""
+def _write_significant(
+    axes: Axes, cells: pd.DataFrame, values: pd.DataFrame, prefix: str, written: bool
+) -> None:
+    """Write the significant correlations, if there is room, and frame those whose sign flips."""
     size = style.SMALLEST_TEXT if len(values.columns) > 12 else 6
     for i, parameter in enumerate(values.index):
         for j, dataset in enumerate(values.columns):
             estimate = float(values.iloc[i, j])
             cell = cells.loc[(parameter, dataset)]
-            if np.isfinite(estimate) and cell[f"{prefix}p_holm"] < SIGNIFICANT:
+            if written and np.isfinite(estimate) and cell[f"{prefix}p_holm"] < SIGNIFICANT:
                 text = wording.compact(estimate)
                 axes.text(j + 0.5, i + 0.52, text, fontsize=size, **_ink(estimate))
             if cell[f"{prefix}flips"]:

@@ -123,9 +123,8 @@ def regret_grid(
 ) -> Figure:
     """Plot the regret of choosing by each proxy, and at random, one panel per target.
 
-    `table` is a result of `apr.selection_regret`; `family` as in `proxy_chart`. Bars are the ranges
-    over random halves of the architectures. The dashed line is the expected regret of as many
-    architectures at random.
+    `table` is a result of `apr.selection_regret`; `family` as in `proxy_chart`. The dashed line is
+    the expected regret of as many architectures at random.
     """
     proxies = _ordered(table, family)
     targets = list(dict.fromkeys(table["target"]))
@@ -134,7 +133,7 @@ def regret_grid(
         rows = table[table["target"] == target]
         _draw_regret(panel, rows, proxies)
         panel.set(title=wording.counted(target, rows["n"]), xlabel="architectures tried")
-    drawn.label_left("error above the best's\n(percentage points)")
+    drawn.label_left("expected error above the best's\n(percentage points)")
     drawn.legend(*drawn.first.get_legend_handles_labels())
     return drawn.figure
 
@@ -148,7 +147,7 @@ def _draw_regret(axes: Axes, rows: pd.DataFrame, proxies: Mapping[str, str]) -> 
         beside = places - 0.35 + (number + 0.5) * step
         named: dict[str, Any] = {"label": proxies[proxy], "markersize": 3.6, **look}
         style.draw_intervals(axes, own, "regret", beside, across=False, **named)
-    chance = (rows["random"] - rows["oracle"]).groupby(rows["top"]).first().reindex(tops)
+    chance = rows.groupby("top")["chance"].first().reindex(tops)
     for place, height in zip(places, chance, strict=True):
         label = "chosen at random" if place == 0 else "_"
         ends = [place - 0.42, place + 0.42]

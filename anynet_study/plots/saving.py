@@ -1,6 +1,11 @@
 """Writing figures to files: the same bytes for the same figure."""
 
-from collections.abc import Callable, Sequence
+import functools
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -28,6 +33,34 @@ def _svg(figure: Figure, path: Path) -> None:
 
 #: `Figure.savefig` draws everything twice, to measure it; these draw once.
 WRITERS: dict[str, Callable[[Figure, Path], None]] = {"png": _png, "pdf": _pdf, "svg": _svg}
+
+
+#: How matplotlib warns of a glyph that no font has.
+_MISSING = re.compile(r"Glyph (\d+) .*missing from")
+
+
+@contextmanager
+def _missing_glyphs_told() -> Iterator[None]:
+    """Tell glyphs that no installed font has in one line; other warnings stay warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    matches = [(one, _MISSING.match(str(one.message))) for one in caught]
+    if missing := {chr(int(match[1])) for _, match in matches if match}:
+        _tell("".join(sorted(missing)))
+    for one, match in matches:
+        if not match:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+@functools.cache
+def _tell(missing: str) -> None:
+    """Once for the same glyphs: a figure is written in several formats."""
+    print(
+        f"note: no installed font has {missing}, drawn as boxes; install one that has, such as "
+        "Noto Sans CJK",
+        file=sys.stderr,
+    )
 
 
 def check_formats(formats: Sequence[str]) -> None:
@@ -58,7 +91,7 @@ def save(
     paths = []
     for name in formats:
         path = stem.with_name(f"{stem.name}.{name}")
-        with replacing(path) as temporary:
+        with replacing(path) as temporary, _missing_glyphs_told():
             WRITERS[name](figure, temporary)
         # The layout is solved once; solving it again for the next format would only take time.
         figure.set_layout_engine("none")

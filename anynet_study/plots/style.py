@@ -7,6 +7,7 @@ or takes the axes that its caller gave it.
 
 import functools
 import io
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 import matplotlib.style
 import numpy as np
 import pandas as pd
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
@@ -51,6 +53,8 @@ SERIES = ((BLUE, "o"), (GREEN, "s"), (PURPLE, "D"), (SKY, "^"), (BLACK, "v"), (G
 
 SMALLEST_TEXT = 5.0
 """Points; journals print nothing smaller."""
+LABELLED = 0.75
+"""Share of a row's height that its y label may take."""
 CHARACTER, HANDLE = 0.062, 0.45
 """Inches that a character of a legend takes, and a handle with the space around it."""
 
@@ -105,13 +109,31 @@ class ShownFigure(Figure):
         return picture.getvalue()
 
 
+#: Fonts with the glyphs of Chinese, Japanese and Korean, of which one is installed as a rule.
+FURTHER_FONTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Noto Sans JP", "Noto Sans KR"),
+    *("Source Han Sans SC", "Source Han Sans JP", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
+    *("Droid Sans Fallback", "IPAGothic", "IPAexGothic", "NanumGothic", "PingFang SC"),
+    *("Hiragino Sans", "Microsoft YaHei", "SimHei", "Yu Gothic", "Malgun Gothic"),
+    *("Arial Unicode MS",),
+)
+
+
+@functools.cache
+def font_families() -> list[str]:
+    """The font of all figures, and those that are installed of the others, for glyphs it lacks."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return [STYLE["font.family"], *(name for name in FURTHER_FONTS if name in installed)]
+
+
 def styled(function: Callable[P, R]) -> Callable[P, R]:
     """Run `function` in the project's style, whatever the user's own matplotlib settings are."""
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        own = OWN_STYLE.get()
-        with matplotlib.style.context(["default", STYLE, *([own] if own else [])]):
+        own, fonts = OWN_STYLE.get(), {"font.family": font_families()}
+        styles = ["default", STYLE, fonts, *([own] if own else [])]
+        with matplotlib.style.context(styles):
             return function(*args, **kwargs)
 
     return wrapper
@@ -132,7 +154,12 @@ class Panels:
         return self.axes[0]
 
     def label_left(self, text: str) -> None:
-        """Label the y axes of the panels at the left edge."""
+        """Label the y axes of the panels at the left edge, in two lines where rows are low."""
+        grid = self.first.get_subplotspec()
+        rows = grid.get_gridspec().nrows if grid is not None else 1
+        room = int(LABELLED * self.figure.get_figheight() / rows / CHARACTER)
+        if self.own and "\n" not in text and len(text) > room:
+            text = textwrap.fill(text, max(room, len(text) // 2 + 3))
         for panel in self.axes:
             if first_in_row(panel):
                 panel.set_ylabel(text)
@@ -158,11 +185,13 @@ def panels(
     axes: Sequence[Axes] | None = None,
     columns: int = 3,
     sharey: bool = False,
+    least: float = 1.45,
 ) -> Panels:
     """Make a figure of `count` equal panels in rows of at most `columns`, or use `axes`.
 
     A single panel fills one journal column, more of them up to two. `height` is a row's, in inches,
-    and less where the rows would not fit on a page.
+    and less where the rows would not fit on a page; but not less than `least`, in which numbers and
+    labels have room: of many rows the figure is taller than a page.
 
     Raises:
         ValueError: `axes` are fewer than the panels.
@@ -172,7 +201,7 @@ def panels(
     rows = max(1, -(-count // columns))
     columns = max(1, -(-count // rows))
     width = ONE_COLUMN if columns == 1 else TWO_COLUMNS * columns / max(columns, 3)
-    height = max(height, 2.4) if count == 1 else min(height, PAGE / rows)
+    height = max(height, 2.4) if count == 1 else min(height, max(PAGE / rows, least))
     figure = ShownFigure(figsize=(width, rows * height + 0.25), layout="constrained")
     made = list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).flat)
     for surplus in made[count:]:

@@ -39,7 +39,12 @@ from anynet_study.store.predictions import Truth
 from anynet_study.store.records import KINDS
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.tables import evaluations_table, run_column
+from anynet_study.store.tables import (
+    OTHER_LABELS,
+    contradicted,
+    evaluations_table,
+    run_column,
+)
 from anynet_study.store.write import Contents, write_store
 
 #: A temporary file this old, in seconds, was left by a collect that was killed.
@@ -117,9 +122,11 @@ def collect(
         with creating(temporary, out) as file:
             contents = replace(collected.contents(truths or {}), trials=trials)
             write_store(file, contents, collected.arranged, arrays)
+            unlike = [f"{name}: {OTHER_LABELS}" for name in contradicted(file)]
         # Last, when nothing but the swap is left: a build that fails keeps nothing aside.
         kept = known.kept_aside(out, collected.arranged)
-    return collected.report(known, kept)
+    made = collected.report(known, kept)
+    return replace(made, problems=[*unlike, *made.problems])
 
 
 def is_behind(store: ResultStore, journals: Path) -> bool:

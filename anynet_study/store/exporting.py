@@ -18,7 +18,7 @@ from anynet_study.store.hdf5 import get_text
 from anynet_study.store.integrity import refuse_wrong, stores_equal
 from anynet_study.store.layout import COLUMNS, STAGES, TableName
 from anynet_study.store.results import ResultStore
-from anynet_study.store.tables import EVALUATIONS_SHOWN
+from anynet_study.store.tables import EVALUATIONS_SHOWN, plain
 
 FORMAT = "anynet-study release"
 VERSION = 1
@@ -156,20 +156,13 @@ def write_tables(store: ResultStore, folder: Path) -> dict[str, tuple[pa.Schema,
     """
     written: dict[str, tuple[pa.Schema, int]] = {}
     for name in get_args(TableName)[:6]:
-        table = plain(store.table(name, EVALUATIONS if name == "evaluations" else None))
+        table = plain(
+            store.table(name, EVALUATIONS if name == "evaluations" else None), pa.string()
+        )
         if len(table) or name != "evaluations":
             pq.write_table(table, folder / f"{name}.parquet")
             written[f"{name}.parquet"] = table.schema, len(table)
     return written
-
-
-def plain(table: pa.Table) -> pa.Table:
-    """Coded text as text, which every reader of Parquet knows; no metadata."""
-    columns = {
-        name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
-    return pa.table(columns)
 
 
 def population_of(store: ResultStore) -> Population | None:

@@ -128,13 +128,13 @@ def write_texts(group: h5py.Group, name: str, texts: Sequence[str] | pa.ChunkedA
     column = texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts], pa.string())
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     whole = coded.unify_dictionaries().combine_chunks()
-    distinct = fixed_texts([*whole.dictionary.to_pylist(), ""])
-    codes = whole.indices.fill_null(len(distinct) - 1).to_numpy()
-    width = distinct.itemsize
+    known = [text.replace("\0", "\\0") for text in [*whole.dictionary.to_pylist(), ""]]
+    codes = whole.indices.fill_null(len(known) - 1).to_numpy()
+    width = max(1, *(len(text.encode()) for text in known))
     if width * len(codes) > MOST_PADDED:
-        objects = np.array([text.decode() for text in distinct.tolist()], object)
-        group.create_dataset(name, data=objects[codes], dtype=TEXT)
+        group.create_dataset(name, data=np.array(known, object)[codes], dtype=TEXT)
         return
+    distinct = fixed_texts(known)
     target = create_numbers(group, name, codes.shape, distinct.dtype)
     rows = max(1, BLOCK_BYTES // width)
     for first in range(0, len(codes), rows):

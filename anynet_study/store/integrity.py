@@ -43,7 +43,7 @@ from anynet_study.store.predictions import (
 from anynet_study.store.records import RUN_COLUMNS, mixed_backends
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.tables import EVALUATION_TABLE, read_curve
+from anynet_study.store.tables import EVALUATION_TABLE, OTHER_LABELS, contradicted, read_curve
 from anynet_study.store.write import write_store
 
 #: All stores of this schema version and later ones have checksums.
@@ -52,9 +52,9 @@ FIRST_WITH_CHECKSUMS = 6
 EXAMPLES = 3
 #: How a finding is repaired. "collect": build the store anew from the journals. "train": launch
 #: again, which trains the runs that are missing. "data": add a dataset again. "keep": it cannot be
-#: repaired, so keep the store as it is. "scores": they cannot be made again. "none": nothing has to
-#: be repaired.
-Repair = Literal["collect", "train", "keep", "data", "scores", "none"]
+#: repaired, so keep the store as it is. "scores": they cannot be made again. "sweep": undo an edit.
+#: "labels": launch again, which copies them. "none": nothing has to be repaired.
+Repair = Literal["collect", "train", "keep", "data", "scores", "sweep", "labels", "none"]
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,8 @@ def _unlike(file: h5py.File) -> Iterator[Finding]:
     """What does not fit the layout, whether or not the checksums fit."""
     try:
         check_layout(file, circumstances=True)
+        for name in contradicted(file):
+            yield Finding(f"/predictions, {name}", OTHER_LABELS, "labels")
     except LayoutError as error:
         yield Finding(error.where, error.what)
 

@@ -333,14 +333,10 @@ def scores_file(store: Path, run_id: str) -> Path:
     return store.parent / "scores" / f"{run_id}.npy"
 
 
-def prediction_group(dataset: str) -> str:
-    """Path of the group that holds a dataset's predictions."""
-    return f"/predictions/{_group_name(dataset)}"
-
-
-def evaluation_group(dataset: str, evaluation: str) -> str:
-    """Path of the group that holds the predictions of an evaluation of runs on a dataset."""
-    return f"/evaluations/predictions/{_group_name(dataset)}/{_group_name(evaluation)}"
+def prediction_group(dataset: str, evaluation: str = "") -> str:
+    """Path of the group of predictions on a dataset, or on an evaluation of the runs on it."""
+    parts = [_group_name(label) for label in (dataset, evaluation) if label]
+    return "/".join([f"{'/evaluations' if evaluation else ''}/predictions", *parts])
 
 
 def _group_name(label: str) -> str:

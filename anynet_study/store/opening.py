@@ -32,8 +32,12 @@ from anynet_study.store.layout import (
     FORMAT,
     SCHEMA_VERSION,
     Column,
-    evaluation_group,
     prediction_group,
+)
+from anynet_study.store.predictions import (
+    evaluation_prediction_groups,
+    kind_of,
+    prediction_groups,
 )
 from anynet_study.store.records import EvaluationRecord, RunRecord
 
@@ -175,19 +179,20 @@ def _check_root(file: h5py.File) -> None:
 
 def _array(file: h5py.File, path: str, kind: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
     """The array at a path, of a kind ("text", "whole", "number" or "any") and shape (None: any)."""
+    where = f"/{path.lstrip('/')}"
     try:
         array = file[path]
     except KeyError:
         array = None
     if not isinstance(array, h5py.Dataset):
-        raise LayoutError(f"/{path}", "is missing, or no array")
+        raise LayoutError(where, "is missing, or no array")
     if len(array.shape) != len(shape) or any(
         wanted not in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
     ):
         told = tuple("any" if size is None else size for size in shape)
-        raise LayoutError(f"/{path}", f"has the shape {array.shape}; legal: {told}")
+        raise LayoutError(where, f"has the shape {array.shape}; legal: {told}")
     if kind not in _kinds(array.dtype):
-        raise LayoutError(f"/{path}", f"is of type {array.dtype}; legal: {_CALLED[kind]}")
+        raise LayoutError(where, f"is of type {array.dtype}; legal: {_CALLED[kind]}")
     return array
 
 
@@ -242,14 +247,11 @@ def _check_table(file: h5py.File, name: str) -> None:
     key = _NEEDED[name][0]
     rows = len(_array(file, f"{name}/{key}", "text", (None,)))
     for column in columns:
-        known = COLUMNS[name].get(column)
-        if known is None or known.type is None:
-            _array(file, f"{name}/{column}", "any", (rows,))
-        else:
-            kind = "text" if is_text(known.type) else "number"
-            array = _array(file, f"{name}/{column}", kind, (rows,))
-            if kind == "number":
-                _check_values(f"/{name}/{column}", known, array[()])
+        known = COLUMNS[name].get(column, Column("", None))
+        kind = "any" if known.type is None else "text" if is_text(known.type) else "number"
+        array = _array(file, f"{name}/{column}", kind, (rows,))
+        if kind == "number":
+            _check_values(f"/{name}/{column}", known, array[()])
     _check_distinct(f"/{name}/{key}", read_texts(group[key]).to_pylist())
 
 
@@ -292,24 +294,30 @@ def _check_columns(
         coded = text and file.attrs["schema_version"] < FIRST_PLAIN and name != "run_id"
         kind = "text" if text else "number" if column.type == pa.float64() else "whole"
         array = _array(file, path, "whole" if coded else kind, (count,))
-        labels = _array(file, f"labels/{name}", "text", (None,)) if coded else None
-        if name in skipped or (text and not column.legal and name not in _NAMES):
-            continue
-        if labels is not None:
-            found[name] = decoded(labels, array[()])
-        else:
-            found[name] = read_texts(array) if text else array[()]
-        _check_values(f"/{path}", column, found[name])
+        if coded:
+            _array(file, f"labels/{name}", "text", (None,))
+        if name not in skipped and (column.legal or name in _NAMES or not text):
+            found[name] = stored_values(array)
+            _check_values(f"/{path}", column, found[name])
     return found
 
 
-def decoded(labels: h5py.Dataset, codes: Numbers) -> pa.DictionaryArray:
-    """The texts that integers stand for, in a store of before version FIRST_PLAIN."""
-    texts = read_texts(labels).cast(pa.string())
-    if len(codes) and not 0 <= codes.min() <= codes.max() < len(texts):
-        name = labels.name.rpartition("/")[2]
-        raise LayoutError(f"/runs/{name}", f"has integers beyond the {len(texts)} labels")
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), texts)
+def stored_values(array: h5py.Dataset) -> pa.DictionaryArray | Numbers:
+    """The texts, or the numbers, of a column of /runs or /evaluations.
+
+    In stores of before version FIRST_PLAIN integers stand for texts. Raises LayoutError for one
+    that stands for none.
+    """
+    if array.dtype.kind in "SO":
+        return read_texts(array)
+    values, (table, name) = array[()], array.name.strip("/").split("/")
+    column = COLUMNS[table].get(name)
+    if column is None or column.type is None or not is_text(column.type):
+        return np.asarray(values)
+    texts = read_texts(array.file["labels"][name]).cast(pa.string())
+    if len(values) and not 0 <= values.min() <= values.max() < len(texts):
+        raise LayoutError(array.name, f"has integers beyond the {len(texts)} labels")
+    return pa.DictionaryArray.from_arrays(pa.array(values, pa.int32()), texts)
 
 
 def _check_ragged(file: h5py.File, name: str, arrays: Collection[str], kind: str) -> None:
@@ -332,16 +340,15 @@ def _check_predictions(file: h5py.File, count: int) -> None:
         names, sizes = read_texts(file["datasets/dataset"]), file["datasets/classes"][()]
         classes = dict(zip(names.to_pylist(), sizes.tolist(), strict=True))
     images = file["runs/images"][()]
-    for name, group in file["predictions"].items():
-        place = f"predictions/{name}"
-        dataset, kind = get_text(group, "dataset"), get_text(group, "kind", "class")
-        if f"/{place}" != prediction_group(dataset) or kind not in ("class", "correct", "labels"):
-            raise LayoutError(f"/{place}", f"is of dataset {dataset!r} and kind {kind!r}")
+    for group in prediction_groups(file):
+        place, dataset, kind = group.name, get_text(group, "dataset"), kind_of(group)
+        if place != prediction_group(dataset) or kind not in ("class", "correct", "labels"):
+            raise LayoutError(place, f"is of dataset {dataset!r} and kind {kind!r}")
         width = _check_classes(file, place, "run", count, images)
         if kind == "labels" and width % words_an_image(int(np.nan_to_num(classes.get(dataset, 1)))):
-            raise LayoutError(f"/{place}/classes", "is not as wide as its number of classes asks")
+            raise LayoutError(f"{place}/classes", "is not as wide as its number of classes asks")
         if "labels" in group and _array(file, f"{place}/labels", "whole", (width,)).dtype != "u2":
-            raise LayoutError(f"/{place}/labels", "is not of type uint16")
+            raise LayoutError(f"{place}/labels", "is not of type uint16")
 
 
 def _check_classes(file: h5py.File, place: str, key: str, count: int, lengths: Numbers) -> int:
@@ -349,13 +356,13 @@ def _check_classes(file: h5py.File, place: str, key: str, count: int, lengths: N
     array = _array(file, f"{place}/classes", "whole", (None, None))
     rows = _array(file, f"{place}/{key}", "whole", (array.shape[0],))[()].astype(np.int64)
     if rows.size and not 0 <= rows.min() <= rows.max() < count:
-        raise LayoutError(f"/{place}/{key}", f"has rows beyond the {count} that there are")
+        raise LayoutError(f"{place}/{key}", f"has rows beyond the {count} that there are")
     if (np.diff(rows) <= 0).any():
-        raise LayoutError(f"/{place}/{key}", "does not ascend")
+        raise LayoutError(f"{place}/{key}", "does not ascend")
     if array.dtype != np.uint16:
-        raise LayoutError(f"/{place}/classes", f"is of type {array.dtype}; legal: uint16")
+        raise LayoutError(f"{place}/classes", f"is of type {array.dtype}; legal: uint16")
     if (lengths[rows] > array.shape[1]).any():
-        raise LayoutError(f"/{place}/classes", "has fewer columns than a row has predictions")
+        raise LayoutError(f"{place}/classes", "has fewer columns than a row has predictions")
     return int(array.shape[1])
 
 
@@ -367,15 +374,8 @@ def _check_evaluations(file: h5py.File, runs: int) -> None:
         raise LayoutError("/labels/evaluation", "lacks a name of /evaluations/evaluation")
     if count and not 0 <= found["run"].min() <= found["run"].max() < runs:
         raise LayoutError("/evaluations/run", f"has rows beyond the {runs} runs")
-    for place, group in _evaluation_groups(file):
+    for group in evaluation_prediction_groups(file):
         named = get_text(group, "dataset"), get_text(group, "evaluation")
-        if f"/{place}" != evaluation_group(*named):
-            raise LayoutError(f"/{place}", f"is of {named[1]!r} of runs on {named[0]!r}")
-        _check_classes(file, place, "row", count, found["predicted"])
-
-
-def _evaluation_groups(file: h5py.File) -> Iterator[tuple[str, h5py.Group]]:
-    parent = "evaluations/predictions"
-    for dataset in file.get(parent, ()):
-        for evaluation in file[parent][dataset]:
-            yield f"{parent}/{dataset}/{evaluation}", file[parent][dataset][evaluation]
+        if group.name != prediction_group(*named):
+            raise LayoutError(group.name, f"is of {named[1]!r} of runs on {named[0]!r}")
+        _check_classes(file, group.name, "row", count, found["predicted"])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError, first_line
 from anynet_study.files import read_regular
 from anynet_study.store.hdf5 import get_text, read_texts
-from anynet_study.store.layout import evaluation_group, prediction_group, scores_file
+from anynet_study.store.layout import prediction_group, scores_file
 
 #: In bytes: a million images of a thousand classes.
 MOST_SCORES = 4 << 30
@@ -58,6 +58,12 @@ def prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
     return (file["predictions"][name] for name in file["predictions"])
 
 
+def evaluation_prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
+    """The groups of all evaluations of the runs on all datasets."""
+    parent = file.get("evaluations/predictions", {})
+    return (parent[dataset][name] for dataset in parent for name in parent[dataset])
+
+
 def truths_in(file: h5py.File) -> dict[str, Truth]:
     """The true classes of every dataset that has predictions."""
     return {
@@ -74,35 +80,20 @@ def kind_of(group: h5py.Group) -> str:
     return get_text(group, "kind", "class")
 
 
-def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
-    """The group of a dataset's predictions. Raises UserError where it has none."""
-    group = file.get(prediction_group(dataset))
-    if group is None:
+def predictions_in(file: h5py.File, dataset: str, evaluation: str = "") -> h5py.Group:
+    """The group of predictions on a dataset, or on an evaluation of the runs on it.
+
+    Raises UserError where there is none.
+    """
+    group = file.get(prediction_group(dataset, evaluation))
+    if group is not None:
+        return group
+    if evaluation:
+        what = f"of evaluation {evaluation} on {dataset}"
+        names = read_texts(file["labels/evaluation"]).to_pylist() if "evaluations" in file else []
+        there = [name for name in names if prediction_group(dataset, name) in file]
+    else:
+        what = f"on {dataset}"
         there = [get_text(group, "dataset") for group in prediction_groups(file)]
-        raise UserError(f"no predictions on {dataset}; there are: {', '.join(there)}")
-    return group
-
-
-def evaluation_predictions_in(file: h5py.File, dataset: str, evaluation: str) -> h5py.Group:
-    """The group of predictions of an evaluation. Raises UserError where there is none."""
-    group = file.get(evaluation_group(dataset, evaluation))
-    if group is None:
-        there = list(dict.fromkeys(evaluations_with_predictions(file, dataset)))
-        said = f"there are: {', '.join(there)}" if there else "there are none at all"
-        raise UserError(f"no predictions of evaluation {evaluation} on {dataset}; {said}")
-    return group
-
-
-def evaluations_with_predictions(file: h5py.File, dataset: str) -> list[str]:
-    """Names of the evaluations of runs on a dataset of which there are predictions."""
-    parent = evaluation_group(dataset, "x").rpartition("/")[0]
-    if parent not in file:
-        return []
-    names = read_texts(file["labels/evaluation"]).to_pylist()
-    return [name for name in names if evaluation_group(dataset, name) in file]
-
-
-def evaluation_prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
-    """The groups of predictions of all evaluations."""
-    parent = file.get("evaluations/predictions", {})
-    return (parent[dataset][name] for dataset in parent for name in parent[dataset])
+    said = f"there are: {', '.join(there)}" if there else "there are none at all"
+    raise UserError(f"no predictions {what}; {said}")

@@ -25,7 +25,6 @@ from anynet_study.store.opening import (
     stored_json,
 )
 from anynet_study.store.predictions import (
-    evaluation_predictions_in,
     kind_of,
     predictions_in,
     read_scores,
@@ -154,19 +153,17 @@ class Results(ABC):
         """
         if table not in get_args(TableName):
             raise UserError(f"no table {table!r}; there are: {', '.join(get_args(TableName))}")
-        if table == "errors":
+        if table in ("errors", "classes"):
             dataset = options.pop("evaluations", None)
-            frame = (
-                self.errors(**options)
-                if dataset is None
-                else self.evaluation_errors(dataset, **options)
-            ).reset_index()
-            check_columns(columns or (), list(frame.columns))
-            frame = frame if columns is None else frame[list(columns)]
-            return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
-        if table == "classes":
-            check_columns(columns or (), CLASS_TABLE)
-            kept = self.classes()[list(CLASS_TABLE if columns is None else columns)]
+            if table == "classes":
+                frame = self.classes()
+            elif dataset is None:
+                frame = self.errors(**options).reset_index()
+            else:
+                frame = self.evaluation_errors(dataset, **options).reset_index()
+            names = list(frame.columns)
+            check_columns(columns or (), names)
+            kept = frame[names if columns is None else list(columns)]
             return pa.Table.from_pandas(kept, preserve_index=False).replace_schema_metadata()
         if columns is None:
             shown = {"runs": self._run_columns, "evaluations": self._evaluation_columns}
@@ -471,7 +468,7 @@ class ResultStore(Results):
 
     def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
         with self.opened() as file:
-            group = evaluation_predictions_in(file, dataset, evaluation)
+            group = predictions_in(file, dataset, evaluation)
             found = evaluations_table(file, self._evaluation_columns).take(group["row"][()])
             return to_pandas(found), group["classes"][()]
 

@@ -15,11 +15,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.metrics import CURVES, auroc_interval, error_interval, from_words
+from anynet_study.metrics import (
+    CURVES,
+    auroc_interval,
+    error_interval,
+    from_words,
+    prediction_error,
+)
 from anynet_study.sql import unknown_column
 from anynet_study.store.hdf5 import get_text, get_texts, is_text, read_texts
 from anynet_study.store.layout import COLUMNS
-from anynet_study.store.opening import decoded, stored_json
+from anynet_study.store.opening import stored_json, stored_values
 from anynet_study.store.predictions import kind_of, prediction_groups, read_scores
 from anynet_study.store.records import (
     NO_PREDICTION,
@@ -134,10 +140,31 @@ def _resampled(
     file: h5py.File, metrics: NDArray[np.object_]
 ) -> Iterator[tuple[int, tuple[float, float]]]:
     """Rows and intervals of runs whose metric is computed from all predictions, if stored."""
-    of_runs = {"balanced_accuracy", "macro_f1", "quadratic_kappa"}
+    kept = runs_table(file, ["run_id", "scores"])
+    for row, truth, guesses, classes in predicted_runs(file):
+        if metrics[row] in OF_PREDICTIONS:
+            yield row, error_interval(metrics[row], truth, guesses, classes)
+        elif metrics[row] == "auroc":
+            run_id, digest = (kept[name][row].as_py() for name in kept.column_names)
+            scores = read_scores(Path(file.filename), run_id, digest)
+            if scores is not None and len(scores) == len(truth):
+                yield row, auroc_interval(scores, truth)
+
+
+#: Metrics that one needs all predictions for; top1 needs the number of those that are right.
+OF_PREDICTIONS = ("balanced_accuracy", "macro_f1", "quadratic_kappa")
+
+
+def predicted_runs(
+    file: h5py.File, most: int | None = None
+) -> Iterator[tuple[int, NDArray[Any], NDArray[Any], int]]:
+    """Rows of runs with what their test images are, what was predicted, and how many classes.
+
+    (images,) classes, or (images, classes) of zeros and ones; only where all of it is known. At
+    most the first `most` runs of a dataset.
+    """
     if not {"dataset", "classes"} <= set(table_columns(file["datasets"])):
         return
-    kept = runs_table(file, ["run_id", "scores"])
     about = read_table(file["datasets"], ["dataset", "classes"])
     sizes = dict(zip(*about.to_pydict().values(), strict=True))
     for group in prediction_groups(file):
@@ -146,16 +173,34 @@ def _resampled(
             continue
         several, truth = kind == "labels", group["labels"][()]
         truth = from_words(truth, classes) if several else truth
-        for row, said in zip(group["run"][()].tolist(), group["classes"], strict=True):
-            guesses = from_words(said, classes) if several else said
-            known = (said < NO_PREDICTION).all() and (several or (truth < NO_PREDICTION).all())
-            if metrics[row] in of_runs and known:
-                yield row, error_interval(metrics[row], truth, guesses, classes)
-            elif metrics[row] == "auroc" and known:
-                run_id, digest = (kept[name][row].as_py() for name in kept.column_names)
-                scores = read_scores(Path(file.filename), run_id, digest)
-                if scores is not None and len(scores) == len(truth):
-                    yield row, auroc_interval(scores, truth)
+        for row, said in zip(group["run"][:most].tolist(), group["classes"][:most], strict=True):
+            if (said < NO_PREDICTION).all() and (several or (truth < NO_PREDICTION).all()):
+                yield row, truth, from_words(said, classes) if several else said, classes
+
+
+OTHER_LABELS = "the labels of its test images are not those that its runs were tested on"
+
+
+def contradicted(file: h5py.File) -> list[str]:
+    """Datasets whose labels give other errors, with the predictions on them, than the runs had.
+
+    One of the first runs on each dataset is compared: the labels are those of all of them.
+    """
+    runs = runs_table(file, ["dataset", "metric", "error", "status"]).to_pylist()
+    found: dict[str, bool] = {}
+    for row, truth, guesses, classes in predicted_runs(file, most=COMPARED):
+        run, name = runs[row], runs[row]["dataset"]
+        known = run["metric"] in (*OF_PREDICTIONS, "top1") and run["status"] == "completed"
+        if known and name not in found:
+            error = prediction_error(run["metric"], truth, guesses, classes)
+            found[name] = abs(error - run["error"]) > ROUNDING
+    return [name for name, wrong in found.items() if wrong]
+
+
+#: Runs of a dataset that are looked at until one has an error on its predictions.
+COMPARED = 10
+#: Of an error in percent that was computed in other arithmetic.
+ROUNDING = 1e-3
 
 
 def curves_table(
@@ -224,14 +269,11 @@ def _column(group: h5py.Group, name: str, record: type, count: int) -> pa.Array:
             raise KeyError(f"no column {name}")
         missing = default != default  # NaN
         return pa.repeat(pa.scalar(None if missing else default, RECORDS.field(name).type), count)
-    stored, kind = group[name], _type(group.name, name)
-    if stored.dtype.kind in "SO":
-        texts = read_texts(stored)
-        return texts.cast(pa.string()) if name == "run_id" else texts
-    values = stored[()]
-    if kind is not None and is_text(kind):
-        return decoded(group.file["labels"][name], values)
-    return pa.array(values.astype(bool) if kind == pa.bool_() else values, from_pandas=True)
+    values = stored_values(group[name])
+    if isinstance(values, pa.DictionaryArray):
+        return values.cast(pa.string()) if name == "run_id" else values
+    truth = _type(group.name, name) == pa.bool_()
+    return pa.array(values.astype(bool) if truth else values, from_pandas=True)
 
 
 def _type(table: str, name: str) -> pa.DataType | None:
@@ -335,15 +377,21 @@ def trials_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
     return pa.table(found)
 
 
+def plain(table: pa.Table, kind: pa.DataType) -> pa.Table:
+    """The table with texts of this type in place of dictionaries, and without metadata."""
+    columns = [
+        column.cast(kind) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.table(columns, table.column_names)
+
+
 def to_pandas(table: pa.Table, whole: bool = False) -> "pd.DataFrame":
     """The table for pandas: texts as objects, a missing number as NaN.
 
     `whole`: columns of whole numbers with missing ones are Int64.
     """
-    for number, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            texts = table.column(number).cast(pa.large_string())
-            table = table.set_column(number, field.name, texts)
+    table = plain(table, pa.large_string())
     # Starting threads takes a millisecond.
     frame = table.to_pandas(use_threads=len(table) > 100_000)
     if whole:

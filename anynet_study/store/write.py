@@ -27,7 +27,6 @@ from anynet_study.store.layout import (
     FORMAT,
     LAYOUT,
     SCHEMA_VERSION,
-    evaluation_group,
     prediction_group,
 )
 from anynet_study.store.predictions import Truth
@@ -119,16 +118,12 @@ def _write_run_predictions(
 ) -> None:
     file.create_group("predictions")
     for dataset in runs["dataset"].unique().to_pylist():
-        rows = _with_predictions(runs, dataset=dataset)
-        if rows.size:
-            group = file.create_group(prediction_group(dataset))
+        group = _write_predictions(file, "run", runs, arrays, dataset=dataset)
+        if group is not None:
             truth = truths.get(dataset, Truth("class", None))
-            set_text(group, "dataset", dataset)
             set_text(group, "kind", truth.kind)
             if truth.labels is not None:
                 write_numbers(group, "labels", truth.labels)
-            write_numbers(group, "run", rows)
-            _write_classes(group, runs.take(rows), arrays)
 
 
 def _write_evaluation_predictions(file: h5py.File, records: Arranged, arrays: RunArrays) -> None:
@@ -138,31 +133,34 @@ def _write_evaluation_predictions(file: h5py.File, records: Arranged, arrays: Ru
     found = found.set_column(place, "dataset", on.take(found["run"]))
     pairs = found.group_by(["dataset", "evaluation"], use_threads=False).aggregate([])
     for pair in pairs.to_pylist():
-        rows = _with_predictions(found, **pair)
-        if rows.size:
-            group = file.create_group(evaluation_group(**pair))
-            for attribute, name in pair.items():
-                set_text(group, attribute, name)
-            write_numbers(group, "row", rows)
-            _write_classes(group, found.take(rows), arrays)
+        _write_predictions(file, "row", found, arrays, **pair)
 
 
-def _with_predictions(records: pa.Table, **named: str) -> Rows:
-    """Which of the records with these texts have any."""
-    found = records["predicted"].to_numpy() > 0
+def _write_predictions(
+    file: h5py.File, index: str, records: pa.Table, arrays: RunArrays, **named: str
+) -> h5py.Group | None:
+    """Write those of the records with these texts; None if they have none.
+
+    `index` is what the array is called that has their row numbers.
+    """
+    some = records["predicted"].to_numpy() > 0
     for name, text in named.items():
-        found &= pc.equal(records[name].cast(pa.string()), text).to_numpy()
-    return np.flatnonzero(found)
-
-
-def _write_classes(group: h5py.Group, records: pa.Table, arrays: RunArrays) -> None:
-    """Write the predictions of these records, one row for each."""
-    rows, lengths = records["row"].to_numpy(), records["predicted"].to_numpy().astype(np.int64)
+        some &= pc.equal(records[name].cast(pa.string()), text).to_numpy()
+    numbers = np.flatnonzero(some)
+    if not numbers.size:
+        return None
+    group = file.create_group(prediction_group(**named))
+    for name, text in named.items():
+        set_text(group, name, text)
+    write_numbers(group, index, numbers)
+    rows = records["row"].to_numpy()[numbers]
+    lengths = records["predicted"].to_numpy()[numbers].astype(np.int64)
     width = int(lengths.max())
     target = create_numbers(group, "classes", (len(rows), width), np.uint16)
     for part in _blocks(2 * lengths):
         values = arrays.read("predictions", rows[part])
         target[part[0] : part[-1] + 1] = _padded(values, lengths[part], width)
+    return group
 
 
 def _blocks(sizes: Rows) -> Iterator[Rows]:

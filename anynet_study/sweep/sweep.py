@@ -624,8 +624,12 @@ class Sweep(Strict, metaclass=_InOneLine):
 
         See `text.differences`. Keys on which no run depends are left out: name, question, launch.
         """
-        changed = differences(before._content(), self._content())
+        changed = self.differences_from(before)
         return {key: both for key, both in changed.items() if key.split(".")[0] not in NOT_OF_RUNS}
+
+    def differences_from(self, before: "Sweep") -> dict[str, tuple[str, str]]:
+        """Compare with another sweep, all keys: what it had and what this one has."""
+        return differences(before._content(), self._content())
 
     def role_of(self, label: str) -> Role:
         """Return the role of a dataset in the analysis, stated or inferred (`DatasetSpec.role`)."""

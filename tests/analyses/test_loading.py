@@ -62,7 +62,7 @@ def test_a_store_that_is_no_study_is_called_by_its_file(study: Path, tmp_path: P
 def test_options_replace_what_a_store_says(study: Path) -> None:
     roles = Roles("pets", {"pets": 9}, {"lines": 2})
     assert load(study, roles).roles == roles
-    with pytest.raises(UserError, match="--accuracy, --fraction and --percent are for"):
+    with pytest.raises(UserError, match="--accuracy, --error, --fraction and --percent are for"):
         load(study, accuracy=True)
 
 
@@ -193,6 +193,31 @@ def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
         load(tmp_path / "none.csv")
     with pytest.raises(UserError, match="no such"):
         load(tmp_path / "no-study")
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "expected"),
+    [
+        ("model,a,b\nx,5,9\ny,6,8\n", None, "read as errors (%)"),
+        ("model,a_acc,b_acc\nx,75,89\ny,76,88\n", None, "read as accuracies, shown as errors (%)"),
+        ("model,a,b\nx,75,89\ny,76,88\n", True, "read as accuracies, shown as errors (%)"),
+        ("model,a,b\nx,75,89\ny,76,88\n", False, "read as errors (%)"),
+        ("model,a,b\nx,75,9\ny,76,8\n", None, None),
+    ],
+)
+def test_what_the_values_of_a_table_are_is_told_or_asked_for(
+    tmp_path: Path, text: str, said: bool | None, expected: str | None
+) -> None:
+    """Errors, unless names of columns or options say otherwise; no median above 50% is assumed."""
+    (tmp_path / "t.csv").write_text(text)
+    if expected is None:
+        with pytest.raises(UserError, match=r"median on a is 75\.5%; say so with --error or --acc"):
+            load(tmp_path / "t.csv", accuracy=said)
+        return
+    study = load(tmp_path / "t.csv", accuracy=said)
+    assert study.inputs.read_as == expected
+    first = study.errors.iloc[0, 0]
+    assert first == (75 if said is False else 5 if "5,9" in text else 25)
 
 
 def test_roles_from_options() -> None:

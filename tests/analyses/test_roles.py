@@ -109,7 +109,7 @@ def test_a_store_keeps_what_the_import_said(errors: pd.DataFrame, stored: Path) 
 
 def test_the_scale_stands_in_every_output(errors: pd.DataFrame, tmp_path: Path) -> None:
     errors.to_csv(tmp_path / "t.csv", index_label="model")
-    command = ["analyze", "t.csv", "--source", "val", "--table", "beyond"]
+    command = ["analyze", "t.csv", "--error", "--source", "val", "--table", "beyond"]
     for layout, expected in {
         "text": "on the logit scale",
         "json": '"scale": "logit"',

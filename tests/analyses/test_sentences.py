@@ -154,21 +154,20 @@ def test_the_only_member_of_a_family_is_not_its_best() -> None:
 
 
 def test_price() -> None:
-    columns = "target proxy top regret regret_low regret_high random oracle gain"
-    a, b = ("a", "x", 1, 0.5, 0.1, 0.9, 33.0, 30.0, 0.1), ("b", "x", 1, 4.0, 2, 5, 32.0, 29.5, 0.0)
-    others = [("b", "x-2", 1, 9.0, 0, 9, 35.0, 30.0, -4.0), ("b", "x", 5, 9.0, 0, 9, 35, 30, -4)]
+    columns = "target proxy top regret regret_low regret_high chance share share_low share_high n"
+    a = ("a", "x", 1, 0.5, 0.1, 0.9, 3.0, 0.17, 0.03, 0.3, 1100)
+    b = ("b", "x", 1, 4.0, 2, 5, 2.5, 1.6, 0.8, 2.0, 1100)
+    others = [("b", "x-2", 1, 9.0, 0, 9, 9.0, 1, 1, 1, 9), ("b", "x", 5, 9.0, 0, 9, 9, 1, 1, 1, 9)]
     assert price(frame(a, b, *others, columns=columns), "x") == [
-        "Choosing the architecture that is best on x costs most on b, 4.00 points of error above "
-        "the least that was measured there, which noise of training lowers; choosing one at random "
-        "costs 2.50. The median over the 2 targets is 2.25 points.",
-        "On b, its measured error is no lower than that of one chosen at random; whether the "
-        "choice helps there is undecided.",
+        "Choosing the architecture that is best on x is expected to cost most on b, 4.00 [2.00, "
+        "5.00] points of error above the best of 1,100 architectures; choosing one at random costs "
+        "2.50. The median over the 2 targets is 88% of what chance costs.",
+        "On b, it is undecided whether the choice is better than a random one.",
     ]
     table = frame(a, columns=columns)
     assert price(table, "x") == [
-        "Choosing the architecture that is best on x costs on a 0.50 points of error above the "
-        "least that was measured there, which noise of training lowers; choosing one at random "
-        "costs 3.00."
+        "Choosing the architecture that is best on x is expected to cost on a 0.50 [0.10, 0.90] "
+        "points of error above the best of 1,100 architectures; choosing one at random costs 3.00."
     ]
     assert price(table.assign(regret=NAN), "x") == []
 

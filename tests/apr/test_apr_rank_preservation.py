@@ -123,3 +123,21 @@ def test_shares_of_pairs_cover() -> None:
         low, high = share_of_pairs(share, 40, 0.95)
         held.append(low <= truth <= high)
     assert np.mean(held) >= 0.95
+
+
+def test_ranks_under_each_transform_leave_open_what_sampling_errors_do() -> None:
+    """Of 200 images 30% and 33% wrong cannot be told apart, 60% can."""
+    errors = pd.DataFrame(
+        {"as it is": [30.0, 33.0, 60.0], "blur": [40.0, np.nan, 41.0]}, list("abc")
+    )
+    table = apr.sampling_intervals(errors, {"as it is": 200})
+    assert len(table) == 5
+    for row in table[table["dataset"] == "as it is"].itertuples():
+        wrong = round(2 * row.error)
+        exact = stats.binomtest(wrong, 200).proportion_ci(method="exact")
+        assert (row.low, row.high) == pytest.approx((100 * exact.low, 100 * exact.high))
+    ranks = apr.tied_ranks(table).set_index(["dataset", "architecture"])
+    assert ranks.loc[("as it is", "b"), ["rank", "rank_best", "rank_worst"]].tolist() == [2, 1, 2]
+    assert ranks.loc[("as it is", "c"), ["rank", "rank_best", "rank_worst"]].tolist() == [3, 3, 3]
+    # Where the number of images is not known, nothing is left open.
+    assert ranks.loc[("blur", "c"), ["rank", "rank_best", "rank_worst"]].tolist() == [2, 2, 2]

@@ -419,3 +419,147 @@ def test_parts_of_one_table_are_read_together(tmp_path):
     assert len(read(tmp_path).train) == 8
     write(tmp_path / "labels_2.csv", ["file,label", *rows[3:]])
     refused("could all be the table of images; choose one with --table", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "folders",
+    [
+        ("0-999", "1000-1999"),
+        ("JPEGImages", "SegmentationClass"),
+        ("rgb", "depth"),
+        ("img", "ground_truth"),
+        ("original", "augmented"),
+    ],
+)
+def test_folders_of_ranges_and_of_other_forms_are_no_classes(tmp_path, folders):
+    images(tmp_path, (f"{folder}/{number}.png" for folder in folders for number in range(3)))
+    refused("part of a dataset, not a class", tmp_path)
+
+
+def test_masks_beside_the_images_of_a_class_are_asked_about(tmp_path):
+    for kind in ("benign", "normal"):
+        images(tmp_path, (f"{kind}/{kind} ({n}).png" for n in range(3)))
+        images(tmp_path, (f"{kind}/{kind} ({n})_mask.png" for n in range(2)))
+        images(tmp_path, [f"{kind}/{kind} (0)_mask_1.png"])
+    refused(r"called as .* beside it: a mask\? --ignore '\*_mask\*'", tmp_path)
+    assert len(read(tmp_path, ignore="*_mask*").train) == 6
+
+
+def test_lists_of_splits_in_a_folder_beside_that_of_the_images(tmp_path):
+    """Food-101: images/class/number.jpg, and meta/train.txt of class/number, no header."""
+    kinds = ("pie", "soup")
+    images(tmp_path, (f"images/{kind}/{n}.jpg" for kind in kinds for n in range(4)))
+    for part, numbers in (("train", (0, 1, 2)), ("test", (3,))):
+        write(tmp_path / f"meta/{part}.txt", (f"{k}/{n}" for k in kinds for n in numbers))
+    write(tmp_path / "meta/classes.txt", kinds)
+    listing = read(tmp_path)
+    assert (listing.classes, len(listing.train), len(listing.test)) == (kinds, 6, 2)
+
+
+def test_several_official_splits_are_named_not_mixed(tmp_path):
+    images(tmp_path, (f"images/{kind}/{n}.jpg" for kind in "ab" for n in range(4)))
+    for number in (1, 2):
+        for part, numbers in (("train", (0, 1, number + 1)), ("test", (4 - number,))):
+            names = (f"{kind}/{n}.jpg" for kind in "ab" for n in numbers)
+            write(tmp_path / f"labels/{part}{number}.txt", names)
+    listing = read(tmp_path)
+    assert listing.test is None
+    assert any("lists test: --ignore other tables" in note for note in listing.notes)
+    assert len(read(tmp_path, ignore="*2.txt").test) == 2
+
+
+def test_an_index_of_images_is_no_table_of_classes(tmp_path):
+    """CUB-200: a number for each image; its labels and splits are by these numbers."""
+    kinds = ("001.Crow", "002.Tern")
+    found = images(tmp_path, (f"images/{kind}/x{n}.jpg" for kind in kinds for n in range(4)))
+    write(tmp_path / "images.txt", (f"{n + 1} {name[7:]}" for n, name in enumerate(found)))
+    write(tmp_path / "train_test_split.txt", (f"{n + 1} {n % 2}" for n in range(8)))
+    listing = read(tmp_path)
+    assert listing.classes == kinds
+    assert any("train_test_split.txt has" in note for note in listing.notes)
+
+
+@pytest.mark.parametrize(
+    ("column", "words", "told"),
+    [
+        ("type", ("train", "test"), None),
+        ("phase", ("Training", "Testing"), None),
+        ("Usage", ("Training", "PublicTest"), "--split-values PublicTest=...,Training=..."),
+        ("is_train", ("1", "0"), "--split-values 0=...,1=..."),
+    ],
+)
+def test_columns_of_splits_by_name_or_content(tmp_path, column, words, told):
+    names = flat(tmp_path, 8)
+    rows = [f"{name}.png,{'ab'[n % 2]},{words[n // 4]}" for n, name in enumerate(names)]
+    write(tmp_path / "x.csv", [f"file,label,{column}", *rows])
+    if told is not None:
+        refused(told, tmp_path)
+    values = {} if told is None else {"split_values": f"{words[0]}=train,{words[1]}=test"}
+    listing = read(tmp_path, **values)
+    assert (len(listing.train), len(listing.test)) == (4, 4)
+
+
+def test_tables_beside_the_folders_of_the_splits(tmp_path):
+    """Images of one name in each split: a table of a part means those of its folder."""
+    for part in ("train", "test"):
+        rows = [f"{name}.png,{'ab'[n % 2]}" for n, name in enumerate(flat(tmp_path, 4, part))]
+        write(tmp_path / f"{part}_labels.csv", ["file,label", *rows])
+    listing = read(tmp_path)
+    assert counts(listing, listing.train) == counts(listing, listing.test) == {"a": 2, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        (("x,y", "x", "y"), "--label-separator ','"),
+        (("x/y", "x", "y"), "--label-separator '/'"),
+        (("x y", "x", "y"), "--label-separator ' '"),
+        (("[1, 2]", "[1]", "[2]"), "--label-separator ','"),
+        (("x", "NA", "y"), "no class in column 'label'.*--no-class"),
+        (("with mask", "with_mask", "no"), "--ignore-case"),
+        (("red-fox", "red fox", "no"), "--ignore-case"),
+    ],
+)
+def test_cells_that_may_be_something_else_are_asked_about(tmp_path, cells, told):
+    names = flat(tmp_path, 6)
+    rows = (f'{name}.png,"{cells[n % 3]}"' for n, name in enumerate(names))
+    write(tmp_path / "x.csv", ["file,label", *rows])
+    refused(told, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("cells", "classes"),
+    [
+        (("0.0", "1.0"), ("0", "1")),
+        (("none", "crack"), ("crack", "none")),
+        (("-1", "1"), ("-1", "1")),
+        (("red fox", "grey fox"), ("grey fox", "red fox")),
+        (("Lion, male", "Lion, female"), ("Lion, female", "Lion, male")),
+    ],
+)
+def test_cells_that_are_classes(tmp_path, cells, classes):
+    names = flat(tmp_path, 6)
+    rows = (f'{name}.png,"{cells[n % 2]}"' for n, name in enumerate(names))
+    write(tmp_path / "x.csv", ["file,label", *rows])
+    assert read(tmp_path).classes == classes
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("labels.xlsx", "a spreadsheet: save it as CSV"),
+        ("annotations.json", "annotations.json is not read"),
+    ],
+)
+def test_files_of_classes_that_are_not_read_are_named(tmp_path, file, told):
+    flat(tmp_path, 4)
+    write(tmp_path / file, ['{"images": [1, 2], "annotations": [1]}'])
+    refused(told, tmp_path)
+
+
+def test_a_link_within_a_folder_is_a_second_name(tmp_path):
+    images(tmp_path, (f"{kind}/{n}.png" for kind in "ab" for n in range(5)))
+    (tmp_path / "a/9.png").symlink_to("0.png")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/1.png").symlink_to("../a/1.png")
+    assert counts(read(tmp_path), read(tmp_path).train) == {"a": 5, "b": 5, "c": 1}

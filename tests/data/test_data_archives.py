@@ -194,7 +194,8 @@ def test_links_to_files_of_the_same_tar_are_these(tmp_path, mode):
     ]
     path = tar_of(tmp_path / "x", [*links, (file_info("a/1.jpg"), b"one")], mode)
     found = spool(path, tmp_path / "out")
-    assert found == dict.fromkeys(("a/1.jpg", "a/hard.jpg", "b/soft.jpg", "first.jpg"), b"one")
+    # A link to a file of its own folder is a second name of it.
+    assert found == dict.fromkeys(("a/1.jpg", "b/soft.jpg", "first.jpg"), b"one")
 
 
 def test_a_tar_compressed_by_zstandard(tmp_path):

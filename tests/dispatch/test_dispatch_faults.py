@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +13,9 @@ import yaml
 
 from anynet_study.dispatch import worker as work
 from anynet_study.dispatch.journalling import Trained, WorkerJournals, training_steps
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.worker import Assignment, Worker
 from anynet_study.models import Backend
+from anynet_study.planning.planned_run import PlannedRun
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
@@ -206,8 +207,9 @@ def test_a_lost_gpu_ends_the_worker_and_blames_no_run(
     class EndedError(BaseException):
         pass
 
-    def end(process: int, signal: int) -> None:
-        raise EndedError
+    def end(process: int, number: int) -> None:
+        if number == signal.SIGKILL:  # others look whether a process is there
+            raise EndedError
 
     place.patch.setattr(work, "device_is_lost", lambda *_: True)
     place.patch.setattr("os.kill", end)

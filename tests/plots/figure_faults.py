@@ -1,7 +1,6 @@
 """What is wrong with how a figure looks, by the boxes of its artists."""
 
 from collections.abc import Iterator
-from itertools import combinations
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,6 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
@@ -71,9 +71,11 @@ def _overlapping(axes: Axes) -> Iterator[str]:
     texts = _of_panel(axes)
     # Texts at an angle have boxes far larger than they are.
     level = [text for text in texts if text.get_rotation() % 90 == 0]
-    for a, b in combinations(level, 2):
-        if _box(a).overlaps(_box(b)):
-            yield f"overlap: {a.get_text()!r} and {b.get_text()!r}"
+    boxes = np.array([_box(text).extents for text in level]).reshape(-1, 4)
+    low, high = boxes[:, None, :2], boxes[:, None, 2:]
+    meet = ((low < high.transpose(1, 0, 2)) & (low.transpose(1, 0, 2) < high)).all(axis=2)
+    for one, other in np.argwhere(np.triu(meet, 1)):
+        yield f"overlap: {level[one].get_text()!r} and {level[other].get_text()!r}"
 
 
 def _outside(axes: Axes) -> Iterator[str]:
@@ -116,3 +118,32 @@ def _markup(figure: Figure) -> Iterator[str]:
     for text in _texts(figure):
         if "\\mathdefault" in text.get_text():
             yield f"markup: {text.get_text()!r}"
+
+
+def drawn_numbers(figure: Figure) -> np.ndarray:
+    """All numbers of a figure, sorted: of lines, points, bars, areas, matrices and texts."""
+    found: list[np.ndarray] = []
+    for axes in figure.axes:
+        for line in axes.lines:
+            found += [np.asarray(line.get_xdata()), np.asarray(line.get_ydata())]
+        for patch in axes.patches:
+            found.append(patch.get_path().vertices)
+            if isinstance(patch, Rectangle):
+                ends = patch.get_x() + patch.get_width(), patch.get_y() + patch.get_height()
+                found.append(np.array([patch.get_x(), patch.get_y(), *ends]))
+        for collection in axes.collections:
+            found.append(np.asarray(collection.get_offsets()))
+            found += [path.vertices for path in collection.get_paths()]
+            if collection.get_array() is not None:
+                found.append(np.ma.filled(np.ma.asarray(collection.get_array(), float), np.nan))
+    numbers = np.concatenate([np.asarray(part, float).ravel() for part in found])
+    return np.sort(numbers[np.isfinite(numbers)])
+
+
+def undrawn(figure: Figure, values: np.ndarray) -> np.ndarray:
+    """Those of the values that no artist of a figure has."""
+    numbers = drawn_numbers(figure)
+    known = values[np.isfinite(values)]
+    place = np.searchsorted(numbers, known).clip(1, len(numbers) - 1)
+    near = np.minimum(abs(numbers[place] - known), abs(numbers[place - 1] - known))
+    return known[near > 1e-6 * np.maximum(1, abs(known))]

@@ -3,11 +3,16 @@
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import ROOT
-from figure_faults import faults
+from figure_faults import faults, undrawn
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from small_study import run_records, write_store
 
+from anynet_study import load
+from anynet_study.errors import UserError
 from anynet_study.plots import style
 
 
@@ -21,6 +26,64 @@ def test_every_figure_is_drawn_and_nothing_is_wrong_with_its_looks(tmp_path: Pat
         assert one.picture.is_file()
         assert one.question
         assert one.picture.name in page
+
+
+#: Of the registered figures that draw numbers of their table: the columns that are drawn whole.
+DRAWN: dict[str, tuple[str, ...]] = {
+    "heatmap": ("estimate",),
+    **dict.fromkeys(("matrix", "source", "matched", "family"), ("x_error", "y_error")),
+    "proxies": ("estimate", "low", "high"),
+    "regret": ("regret", "regret_low", "regret_high"),
+    "costs": ("cost", "estimate", "low", "high"),
+    **dict.fromkeys(("depth", "width"), ("error", "value")),
+    **{"stages": ("estimate",), "stages-given": ("partial",)},
+    "importance": ("importance", "low", "high"),
+    "configurations": ("best", "mean"),
+    "bins": ("mean", "low", "high"),
+    "noise": ("error",),
+    "rank-preservation": ("rank", "rank_best", "rank_worst"),
+    "curves": ("epoch", "low", "median", "high"),
+    "duration": ("epoch", "estimate", "low", "high"),
+    "metrics": ("before", "after"),
+    "improvement": ("relative",),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 7, 13, 40])
+def test_figures_of_few_and_many_datasets_draw_their_tables(count: int, tmp_path: Path) -> None:
+    """Each draws all numbers of its table, with nothing wrong by its boxes, or says why not."""
+    module = runpy.run_path(str(ROOT / "docs" / "gallery.py"))
+    study = module["of_datasets"](24, count)
+    write_store(tmp_path / "store", study, run_records(study))
+    loaded = load(tmp_path / "store" / "results.h5", resamples=100)
+    assert len(loaded.errors.columns) == count
+    drawn, wrong = set(), {}
+    for analysis in loaded.analyses.values():
+        for name in [figure.name for figure in analysis.figures]:
+            if name == "importance" and count > 13:  # forests of that many take minutes
+                continue
+            try:
+                figure, data = loaded.figure(name), loaded.figure_data(name)
+            except UserError:  # more than there is room for, or nothing of the kind
+                continue
+            drawn.add(name)
+            lacking = [
+                f"{column} is not drawn"
+                for column in DRAWN.get(name, ())
+                if len(undrawn(figure, data[column].to_numpy(float)))
+            ]
+            if found := [*faults(figure), *lacking]:
+                wrong[name] = found[:5]
+            plt.close(figure)
+    assert wrong == {}
+    assert drawn >= {"heatmap", "source", "depth", "width", "stages", "noise", "curves", "duration"}
+
+
+def test_a_number_that_is_not_drawn_is_found() -> None:
+    figure = plain()
+    assert len(undrawn(figure, np.array([1.0, 2.0, 3.0, np.nan]))) == 0
+    assert list(undrawn(figure, np.array([2.0, 2.5]))) == [2.5]
 
 
 @style.styled

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 from artists import band, names, xy
 
 from anynet_study import plots
@@ -103,6 +104,32 @@ def test_replicates_are_rows_below_the_population() -> None:
     assert sorted(x for x, _ in xy(upper.lines[-1])) == pytest.approx(means)
     assert axes.get_title() == "sd within 1.3, between 3.7\nICC 0.81 [0.42, 0.93], n = 2"
     assert axes.get_xlabel() == "top-1 error on x (%)"
+
+
+def test_many_replicates_are_densities_each_in_a_colour_of_its_own() -> None:
+    """As high as their rows, by SciPy's estimate of the density; few replicates stay points."""
+    generator = np.random.default_rng(0)
+    rows = [("x", f"a{i}", 0, 20.0 + i) for i in range(12)]
+    for name, mean in (("best", 19.0), ("worst", 33.0)):
+        rows += [("x", name, r, mean + 0.3 * generator.normal()) for r in range(25)]
+    rows += [("x", "few", r, 25.0 + r) for r in range(3)]
+    table = pd.DataFrame(rows, columns=["dataset", "architecture", "replicate", "error"])
+    axes, _ = plots.noise_grid(table, replicates()[1]).axes
+    for height, (name, colour) in {0: ("best", style.ORANGE), 2: ("worst", style.PURPLE)}.items():
+        errors = table.loc[table["architecture"] == name, "error"].to_numpy()
+        curve = next(
+            line
+            for line in axes.lines
+            if line.get_color() == colour
+            and line.get_marker() == "None"
+            and len(line.get_xdata()) > 2
+        )
+        density = scipy.stats.gaussian_kde(errors)(np.asarray(curve.get_xdata()))
+        drawn = height - np.asarray(curve.get_ydata())
+        np.testing.assert_allclose(drawn / drawn.max(), density / density.max())
+        assert 0 < drawn.max() < 1
+    points = [line for line in axes.lines if line.get_marker() == "o"]
+    assert sorted(points[0].get_xdata()) == [25.0, 26.0, 27.0]
 
 
 def test_too_few_replicates_are_told_of() -> None:

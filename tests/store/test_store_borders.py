@@ -61,6 +61,17 @@ def test_a_table_of_a_model_zoo(tmp_path: Path) -> None:
         "number_forward_passes",
         "batch size",
         "top1_std",
+        "learning_rate",
+        "cars_se",
+        "cars ±",
+        "val_loss",
+        "ECE",
+        "Depth",
+        "id",
+        "Unnamed: 0",
+        "GPU hours",
+        "n_seeds",
+        "overall",
     ],
 )
 def test_numbers_that_are_no_accuracy_describe(tmp_path: Path, column: str) -> None:
@@ -84,6 +95,7 @@ def test_accuracies_stay_datasets(tmp_path: Path, column: str) -> None:
         (("85.5 ± 0.2", "83.5 ± 0.8", "84.4 ± 0.8"), 15.6),
         (("85.5 +/- 0.2", "83.5+-0.8", "84.4 ± 0.8%"), 15.6),
         (("71.2%", "70.3 %", "75.2%"), 28.8),
+        (("85.5 $\\pm$ 0.2", "83.5 \\pm 0.8", "84.4±0.8"), 15.6),
         (('"93,4"', '"92,1"', '"95,5"'), 6.6),
     ],
 )
@@ -95,9 +107,45 @@ def test_accuracies_that_are_text(tmp_path: Path, cells: tuple[str, ...], median
         quantity="accuracy",
     )
     assert medians(store) == {"VLCS": 29.0, "PACS": median}
-    if "±" in cells[0]:
+    if "85.5" in cells[0]:
         spreads = store.architectures()["PACS_std"]
         assert spreads.tolist() == [0.2, 0.8, 0.8]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("85.5 (0.2)", "83.5 (0.8)", "84 (1)"),
+        ('"85.5 [84, 87]"', '"83.5 [82, 85]"', '"84.4 [83, 86]"'),
+        ("85.5/97.1", "83.5/96", "84/95"),
+        ("85.5±0.2 (3)", "83.5±0.8 (3)", "84±1 (3)"),
+    ],
+)
+def test_numbers_with_something_beside_them_do_not_vanish(
+    tmp_path: Path, cells: tuple[str, ...]
+) -> None:
+    """Refused by cell, unless they are said to describe; texts with numbers in them describe."""
+    rows = "".join(f"m{n},{70 + n},{cell},{n}x{n}\n" for n, cell in enumerate(cells))
+    path = written(tmp_path / "t.csv", f"model,VLCS,PACS,kernel\n{rows}")
+    with pytest.raises(UserError, match=r"row 2, column PACS: .* is it a number with its spread"):
+        account(path, quantity="accuracy")
+    told = account(path, quantity="accuracy", describe=("PACS",))
+    assert list(told["datasets"]) == ["VLCS"]
+
+
+def test_spreads_of_some_cells(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "model,a\nx,85.5 ± 0.2\ny,84.1\nz,83 ± 0.3\n")
+    store = imported(tmp_path / "s.h5", path, quantity="accuracy")
+    np.testing.assert_array_equal(store.architectures()["a_std"], [0.2, np.nan, 0.3])
+
+
+def test_a_model_told_apart_by_a_number(tmp_path: Path) -> None:
+    text = "model,img_size,top1\nvit,224,85.1\nvit,384,86.0\nr50,224,80.4\n"
+    path = written(tmp_path / "timm.csv", text)
+    with pytest.raises(UserError, match=r"--map model=model\+img_size"):
+        account(path, quantity="accuracy")
+    two = {"model": "model+img_size"}
+    assert account(path, quantity="accuracy", columns=two)["models"] == 3
 
 
 def test_a_comma_that_may_part_thousands_is_refused_by_cell(tmp_path: Path) -> None:
@@ -203,6 +251,7 @@ def test_names_and_rows_as_spreadsheets_write_them(
         ("val,cars\n80.5,70\n81.5,71\n", "'val', holds numbers, no names of models"),
         ("model,a,b,c\nx,10,20,15\ny,30,20,25\n", "column 'c' is the mean of the others"),
         ("model,a,b\nx,5,98\ny,6,99\n", "median error on 'b' would be 98.5%"),
+        ("model,a,b\nx,10,20\ny,30,26\nAverage,20,23\n", "row 'Average' is the mean of the"),
         ("model,a\nx,0.05\ny,4\nz,6\n", "fractions and percent in one column"),
     ],
 )

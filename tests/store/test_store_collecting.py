@@ -76,6 +76,27 @@ def test_small_blocks_give_the_same_store(tmp_path: Path, monkeypatch: pytest.Mo
     assert stores_equal(whole, blocks) == []
 
 
+def test_texts_of_any_length_are_read_as_they_were_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["", "x" * 300, "ä" * 5, "tab\tand \n line", "last"]
+    runs = [failed(number, message=text) for number, text in enumerate(texts)]
+    wanted = {run.run_id: run.message for run in runs}
+
+    def messages(folder: str) -> tuple[str, dict[str, str]]:
+        out, _ = make_store(tmp_path / folder, runs)
+        with h5py.File(out) as file:
+            kind = file["runs/message"].dtype.kind
+        found = ResultStore(out).runs(["run_id", "message"])
+        return kind, dict(zip(found["run_id"], found["message"], strict=True))
+
+    assert messages("whole") == ("S", wanted)
+    monkeypatch.setattr("anynet_study.store.hdf5.BLOCK_BYTES", 700)
+    assert messages("blocks") == ("S", wanted)
+    monkeypatch.setattr("anynet_study.store.hdf5.MOST_PADDED", 1000)
+    assert messages("own lengths") == ("O", wanted)
+
+
 def test_collecting_again_changes_nothing(tmp_path: Path) -> None:
     out, _ = make_store(tmp_path, RUNS[:9])
     (tmp_path / "before.h5").write_bytes(out.read_bytes())

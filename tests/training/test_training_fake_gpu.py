@@ -251,7 +251,7 @@ def test_shipped_recipes_can_be_recorded(
     view: DatasetView, gpu: FakeGpu, recipe: dict[str, object]
 ) -> None:
     """How long and how fast they train is no part of a step, nor is what is chosen afterwards."""
-    trained(view, Options(backend=ON_GPU), spec(view, **recipe))
+    trained(view, Options(backend=KERNELS), spec(view, **recipe))
 
 
 # What a recorded procedure reaches of this package, and what it must not call there.

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.io import loadmat, whosmat
 
 from anynet_study.data.readers import names
-from anynet_study.data.readers.image_tables import Row, Rows, listing_of
 from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.readers.table_rows import Row, Rows, listing_of
 from anynet_study.data.source.member import Member, Window
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
@@ -73,7 +73,7 @@ def _read(source: Source, root: Folder) -> Listing:
     rows, pixels = Rows({}, []), {}
     for name, part in parts.items():
         for place, (image, labels) in enumerate(zip(part.images, part.labels, strict=True)):
-            if labels == (names.NONE,):
+            if not labels:
                 continue
             path = f"{name}/{place:07d}"
             rows.images[path] = Row(labels, "", name)
@@ -173,7 +173,8 @@ def _labels(where: str, array: Array, no_class: str | None) -> list[tuple[str, .
                 f"{where}: {counted(found.count(()), 'image')} of {len(found)} have no class; "
                 "--no-class NAME makes them a class, --no-class none leaves them out"
             )
-        return [row or (str(no_class),) for row in found]
+        without = () if no_class == names.NONE else (str(no_class),)
+        return [row or without for row in found]
     flat = array.ravel()
     if flat.dtype.kind in "US":
         return [(str(name, "utf-8") if isinstance(name, bytes) else str(name),) for name in flat]

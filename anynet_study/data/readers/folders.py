@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -15,6 +16,11 @@ CLASS_IMAGE, SPLIT_CLASS_IMAGE = "class/image", "split/class/image"
 #: Files named in a note.
 SHOWN = 3
 
+#: Endings of files in folders beside that of the images.
+BESIDE_IMAGES = (
+    *(".txt", ".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".md", ".pdf", ".html"),
+    *(".py", ".m", ".mat", ".xlsx", ".doc", ".docx", ".bib", ".names", ".parquet"),
+)
 CONCRETE_CLASSES = {"negative", "positive"}
 CONCRETE_NOTE = (
     "the patches were cut from 458 photos and do not say which: patches of one photo are on both "
@@ -83,7 +89,24 @@ def _unread_in(folder: Folder) -> tuple[str, ...]:
     return (told,)
 
 
-def are_classes(source: Source, root: Folder) -> bool:
+def inner_root(root: Folder, fits: Callable[[Folder], bool]) -> Folder | None:
+    """The folder that fits, of those reached from `root` through the one that holds images.
+
+    The folders beside it may hold what goes with images: tables and texts.
+    """
+    while not fits(root):
+        holding = [folder for folder in root.folders.values() if folder.holds_images()]
+        if len(holding) != 1 or root.first_image() is not None:
+            return None
+        others = (folder for folder in root.folders.values() if folder is not holding[0])
+        files = (name for folder in others for below in folder.walk() for name in below.files)
+        if not all(name.lower().endswith(BESIDE_IMAGES) for name in files):
+            return None
+        root = holding[0]
+    return root
+
+
+def hold_classes(root: Folder) -> bool:
     """Two folders or more, at least one of them with images directly in it."""
     return len(root.folders) >= 2 and any(map(Folder.first_image, root.folders.values()))
 
@@ -98,7 +121,7 @@ def _has_classes(folder: Folder) -> bool:
     return any(map(Folder.holds_images, folder.folders.values()))
 
 
-def are_splits(source: Source, root: Folder) -> bool:
+def hold_splits(root: Folder) -> bool:
     """A training folder with class folders."""
     return any(map(_has_classes, _named(root, "train")))
 

@@ -4,6 +4,7 @@ Classes come from folders or from a table; a table beside class folders may say 
 Where both could say the classes and do not agree, nothing is guessed.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,10 +15,11 @@ from anynet_study.data.readers import names
 from anynet_study.data.readers.folders import (
     CLASS_IMAGE,
     SPLIT_CLASS_IMAGE,
-    are_classes,
-    are_splits,
     class_folders,
     eurosat_folders,
+    hold_classes,
+    hold_splits,
+    inner_root,
     read_eurosat,
     split_folders,
     split_parts,
@@ -27,20 +29,20 @@ from anynet_study.data.readers.image_tables import (
     LABEL_CHOICES,
     LAYOUT,
     ImageTable,
-    Row,
-    Rows,
     find_tables,
     holds_tables,
-    listing_of,
     one_to_one,
-    read_rows,
 )
 from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.readers.table_rows import Row, Rows, listing_of, read_rows
+from anynet_study.data.source import parquet
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError, counted
 from anynet_study.sheets import normal_form
 
+#: What words of a class's name may have between them: one name is written with any.
+BETWEEN_WORDS = re.compile(r"(?<=\w)[\s_-]+(?=\w)|(?<=[^\W_])_+(?=[^\W_])|\s+")
 #: Columns named in a message.
 SHOWN = 8
 
@@ -54,14 +56,19 @@ def _is_table(source: Source, root: Folder) -> bool:
     return any(table.labels for table in find_tables(source, root)[0])
 
 
-def _from_folders(read: Callable[[Source, Folder], Listing]) -> Callable[[Source, Folder], Listing]:
+def _from_folders(
+    read: Callable[[Source, Folder], Listing], fits: Callable[[Folder], bool]
+) -> Callable[[Source, Folder], Listing]:
+    """Reads the folder that fits, and the tables anywhere below the root."""
+
     def reader(source: Source, root: Folder) -> Listing:
         told = source.choices.layout is not None
-        doubt = None if told else _doubt(source, root)
+        inner = inner_root(root, fits) or root
+        doubt = None if told else _doubt(source, inner)
         tables, others = find_tables(source, root)
         labelled = [table for table in tables if table.labels]
         if doubt is None:
-            listing = read(source, root)
+            listing = read(source, inner)
             return _without_twins(source, _with_tables(source, root, listing, tables, others))
         if labelled:
             return _from_tables(source, root, tables, others)
@@ -153,10 +160,13 @@ def _tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
 
 def _doubt(source: Source, root: Folder) -> str | None:
     """Why the folders of `root` may be no classes; None where nothing speaks against it."""
-    splits = split_parts(root) if are_splits(source, root) else []
-    groups = [[*folder.folders.values()] for folder in splits or [root]]
-    for folders in groups:
+    splits = split_parts(root) if hold_splits(root) else []
+    for parent in splits or [root]:
+        folders = [*parent.folders.values()]
         called = [folder.name for folder in folders if folder.holds_images()]
+        if opened := next((n for n in called if f"{n}{parquet.ENDING}" in parent.files), None):
+            told = f"{parent.join(opened)}{parquet.ENDING}"
+            return f"{source.where(told)}: no column of it is known to hold classes"
         wrong = names.no_classes(called)
         # In a folder of its own, a class may well be called train.
         if wrong and (not splits or len(wrong) == len(called)):
@@ -184,6 +194,13 @@ def _inner_doubt(folder: Folder, called: set[str]) -> str | None:
         )
     for below in folder.walk():
         direct = {PurePosixPath(name).stem for name in below.files if below.is_image(name)}
+        for stem in sorted(direct):
+            other = names.OF_ANOTHER.fullmatch(stem)
+            if other is not None and other[1] in direct:
+                return (
+                    f"{below.join(stem)} is called as {other[1]} beside it: a mask? --ignore "
+                    f"'*{stem[len(other[1]) :]}*' leaves such out, --layout takes them"
+                )
         for name, inner in below.folders.items():
             images = [PurePosixPath(image).stem for image in inner.images()]
             aside = normal_form(name) in names.BESIDE_IMAGES and images
@@ -226,7 +243,12 @@ def _with_tables(
     parts = [table.part for table in agreeing]
     by_name = len(agreeing) > 1 and None not in parts and len({*parts}) == len(parts)
     used = agreeing if by_name else [t for t in agreeing if t.split or t.group][:1]
-    unused |= {t.file: f"is not read: {t.words()}" for t in agreeing if t not in used}
+    unused |= {
+        t.file: f"is not read: {t.words()}"
+        + (f"; it lists {t.part}: --ignore other tables to use it" if t.part else "")
+        for t in agreeing
+        if t not in used
+    }
     if used:
         listing = _joined(source, root, listing, used, folder_of)
     return _noted(listing, _repeating(tables), unused)
@@ -273,7 +295,7 @@ def _joined(
 def _without_twins(source: Source, listing: Listing) -> Listing:
     """Classes that differ in case, blanks or Unicode form only are one, if that is said."""
     keys = {
-        name: " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+        name: BETWEEN_WORDS.sub(" ", unicodedata.normalize("NFKC", name).casefold().strip())
         for name in listing.classes
     }
     alike: dict[str, str] = {}
@@ -305,16 +327,24 @@ def _without_twins(source: Source, listing: Listing) -> Listing:
 
 _OF_FOLDERS = (*(name for name in CHOICES if name not in LABEL_CHOICES), "ignore_case")
 SPLIT_FOLDERS = Reader(
-    "split-folders", SPLIT_CLASS_IMAGE, are_splits, _from_folders(split_folders), _OF_FOLDERS
+    "split-folders",
+    SPLIT_CLASS_IMAGE,
+    lambda source, root: inner_root(root, hold_splits) is not None,
+    _from_folders(split_folders, hold_splits),
+    _OF_FOLDERS,
 )
 CLASS_FOLDERS = Reader(
-    "class-folders", CLASS_IMAGE, are_classes, _from_folders(class_folders), _OF_FOLDERS
+    "class-folders",
+    CLASS_IMAGE,
+    lambda source, root: inner_root(root, hold_classes) is not None,
+    _from_folders(class_folders, hold_classes),
+    _OF_FOLDERS,
 )
 EUROSAT = Reader(
     "eurosat",
     "EuroSAT",
     lambda source, root: bool(eurosat_folders(root)),
-    _from_folders(read_eurosat),
+    _from_folders(read_eurosat, lambda root: bool(eurosat_folders(root))),
     _OF_FOLDERS,
 )
 TABLE_OF_IMAGES = Reader("csv-table", LAYOUT, _is_table, _read_table, (*CHOICES, "ignore_case"))

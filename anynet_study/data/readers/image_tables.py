@@ -1,38 +1,36 @@
 """Tables of images: which column is what, by what their cells mean, and what they say."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from pathlib import PurePosixPath
 from typing import Any
 
 from anynet_study.data.readers import names
 from anynet_study.data.readers.image_finder import ImageFinder
-from anynet_study.data.readers.listing import Example, Listing, Unread
 from anynet_study.data.readers.safe_files import read_records
 from anynet_study.data.readers.sidecars import sidecar_records, sidecars_in
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted
-from anynet_study.sheets import JSON_LINES, SEVERAL, Csv, normal_form
+from anynet_study.errors import UserError
+from anynet_study.sheets import JSON_LINES, Csv, normal_form
 
 LAYOUT = "table of images"
 #: Options that say how tables are read, and those of them that make a table of a folder.
 LABEL_CHOICES = ("table", "image_column", "label_column", "label_separator", "no_class")
 CHOICES = (*LABEL_CHOICES, "group_column", "split_column", "split_values")
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
-#: Such files are often no tables: they are named only if they were chosen.
+#: Such files are often no tables: they are named if they were chosen, or called like tables.
 OFTEN_OTHER = (".txt", ".json")
+#: Tables that are not read.
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
 #: More files than this of one suffix in a folder belong to the images, one to each.
 MOST_TABLES = 20
 #: Rows that are looked at to see which column names images, and which share must be found.
 LOOKED_AT, SHARE = 200, 0.5
 #: Cells of a column that says of each image whether it has a class; -1 where no cell says 0.
 YES, NO, MINUS = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", ""}, {"-1", "-1.0"}
-#: What a cell with several classes has between them.
-SEPARATED = re.compile(r"\S\s*[|;]\s*\S")
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,10 @@ class ImageTable:
             told += [f"several classes of an image? --label-column {','.join(self.flags)}"]
         return ", ".join(told)
 
+    def marks(self) -> list[tuple[bool, ...]]:
+        """Whether each image has each class, where each class is a column."""
+        return _marks(map(self.column, self.labels))
+
     def column(self, name: str) -> list[str]:
         """The cells of a column."""
         place = self.names.index(name)
@@ -94,7 +96,11 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
         )
         if isinstance(found, ImageTable):
             tables.append(found)
-        elif not path.lower().endswith(OFTEN_OTHER) or source.choices.table is not None:
+        elif (
+            not path.lower().endswith(OFTEN_OTHER)
+            or source.choices.table is not None
+            or names.tells(path)
+        ):
             others[path] = found
     if not tables and source.choices.chosen().keys() & set(CHOICES):
         chosen = source.choices.chosen()
@@ -133,7 +139,7 @@ def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
     alike: dict[tuple[object, ...], dict[str, Csv]] = defaultdict(dict)
     for path in table_files(root, source.choices.table):
         try:
-            table = read_records(source, root.join(path), (",", ";", "\t", " "))
+            table = read_records(source, root.join(path), (",", ";", "\t", "|", " "))
         except UserError as error:
             if source.choices.table is not None:
                 raise
@@ -141,6 +147,11 @@ def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
             yield path, f"is not read ({str(error).removeprefix(where)})"
             continue
         alike[(re.sub(r"\d+", "0", path), *table.names)][path] = table
+    for folder in root.walk():
+        for name in folder.files if source.choices.table is None else ():
+            if name.lower().endswith(SPREADSHEETS):
+                path = folder.join(name)[len(root.join("")) :]
+                yield path, "is not read (a spreadsheet: save it as CSV)"
     for shards in alike.values():
         rows = [row for table in shards.values() for row in table.rows]
         if len(shards) > 1 and len({*map(tuple, rows)}) == len(rows):
@@ -156,10 +167,14 @@ def _understood(
     source: Source, root: Folder, path: str, table: Csv, finders: dict[str, ImageFinder]
 ) -> ImageTable | str:
     """A table, or why it is none of images."""
-    finder = _finder(source, root, path, finders)
     choices = source.choices
+    image = None
     try:
-        image = _image_column(table, choices, finder)
+        for folder in _places(root, path):
+            finder = _finder(source, root, folder, finders)
+            image = _image_column(table, choices, finder)
+            if image is not None and _all_found(finder, table, image):
+                break
     except UserError as error:
         return str(error)
     if image is None:
@@ -172,17 +187,32 @@ def _understood(
     return _with_columns(choices, root, path, table, finder, image)
 
 
-def _finder(
-    source: Source, root: Folder, path: str, finders: dict[str, ImageFinder]
-) -> ImageFinder:
-    """The images beside and below a table, where there are any, or else those of `root`."""
+def _places(root: Folder, path: str) -> list[Folder]:
+    """Where the images of a table may be: those beside it, those of its part, all of them."""
     folder = root
     for name in PurePosixPath(path).parts[:-1] if "*" not in path else ():
         folder = folder.folders[name]
-    folder = folder if folder.holds_images() else root
+    beside = [folder] if folder is not root and folder.holds_images() else []
+    part = names.part_in(path)
+    found = [f for f in root.folders.values() if part and names.part_in(f.name) == part]
+    return [
+        *beside,
+        *(found if len(found) == 1 and not beside else []),
+        *([] if beside else [root]),
+    ]
+
+
+def _finder(
+    source: Source, root: Folder, folder: Folder, finders: dict[str, ImageFinder]
+) -> ImageFinder:
     if folder.path not in finders:
         finders[folder.path] = ImageFinder(source, root, folder)
     return finders[folder.path]
+
+
+def _all_found(finder: ImageFinder, table: Csv, image: str) -> bool:
+    place = table.names.index(image)
+    return all(_found(finder, row[place]) is not None for row in table.rows)
 
 
 def _means_image(finder: ImageFinder, cell: str, exact: bool = True) -> bool:
@@ -237,8 +267,10 @@ def _with_columns(
         return f"has {_listed(header)}"
     rest = [name for name in header if name != image]
     group = _unless_none(rest, choices.group_column, names.GROUP)
-    split = _unless_none(rest, choices.split_column, names.SPLIT)
     cells = dict(zip(header, map(list, zip(*table.rows, strict=True)), strict=False))
+    split = _unless_none(rest, choices.split_column, names.SPLIT)
+    if split is None and choices.split_column is None:
+        split = next((name for name in rest if _are_parts(cells.get(name, ()))), None)
     free = [name for name in rest if name not in (group, split)]
     found = ImageTable(path, tuple(header), table.rows, finder, image, split=split, group=group)
     declared = [name for name in table.classes if name in free]
@@ -251,7 +283,12 @@ def _with_columns(
     if sure and not chosen and len(labels) == 1:
         known = declared or (name for name in free if names.column([name], None, names.LABEL))
         contrary = [name for name in known if not _alike(cells, labels[0], name)]
-    repeating = [name for name in free if name not in labels and _repeats(name, cells.get(name))]
+    repeating = [
+        name
+        for name in free
+        if _repeats(name, cells.get(name))
+        and not any(name == label or _alike(cells, label, name) for label in labels)
+    ]
     return replace(
         found,
         labels=labels,
@@ -261,6 +298,12 @@ def _with_columns(
         repeating=tuple(repeating),
         flags=flags if len(flags) > 1 else (),
     )
+
+
+def _are_parts(cells: Sequence[str]) -> bool:
+    """Whether a column says nothing but parts of a dataset, and more than one."""
+    found = {names.part_of(cell) for cell in {*cells}}
+    return len(found) > 1 and None not in found
 
 
 def _columns(chosen: str | None, header: Sequence[str]) -> tuple[str, ...]:
@@ -300,7 +343,9 @@ def _labels(
     flags = _flags(free, cells)
     if len(flags) > 1 and {1} == {sum(row) for row in _marks(cells[name] for name in flags)}:
         return flags, True
-    return (tuple(free), False) if len(free) == 1 else ((), False)
+    # Classes have several images.
+    found = [name for name in free if len({*cells.get(name, ())}) < len(cells.get(name, ()))]
+    return (tuple(free), False) if len(free) == 1 and found else ((), False)
 
 
 def _is_index(name: str, cells: Sequence[str]) -> bool:
@@ -332,168 +377,3 @@ def _repeats(name: str, cells: Sequence[str] | None) -> bool:
 
 def _listed(header: Sequence[str]) -> str:
     return f"{', '.join(header[:12])}{', ...' if len(header) > 12 else ''}"
-
-
-@dataclass(frozen=True)
-class Row:
-    """What tables say of one image."""
-
-    labels: tuple[str, ...] = ()
-    group: str = ""
-    #: train, test or validation; None: nothing.
-    part: str | None = None
-
-
-@dataclass
-class Rows:
-    """What tables say of images, by path; and what could not be read of them."""
-
-    images: dict[str, Row]
-    broken: list[Unread]
-
-
-def read_rows(source: Source, root: Folder, tables: Sequence[ImageTable]) -> Rows:
-    """What `tables` say of the images, each of which is in one row.
-
-    Rows of an image that is not there, and that repeat an image, are broken.
-    """
-    rows = Rows({}, [])
-    for table in tables:
-        where = source.where(root.join(table.file))
-        groups = table.column(table.group) if table.group else [""] * len(table.rows)
-        parts = _parts(where, table, source.choices, len(tables) > 1)
-        labels = _row_labels(where, table, source.choices)
-        cells = zip(table.column(table.image), labels, groups, parts, strict=True)
-        for cell, classes, group, part in cells:
-            try:
-                image = table.finder.find(cell)
-            except UserError as error:
-                raise UserError(f"{where}: {error}") from None
-            if image is None:
-                reason = f"{table.file} lists it, but it is not there"
-                rows.broken.append(Unread(cell, reason))
-            elif image in rows.images:
-                known = rows.images[image].labels
-                if known != classes:
-                    told = " and ".join(repr(", ".join(found)) for found in (known, classes))
-                    raise UserError(f"{where}: {image} is listed twice, as {told}")
-                rows.broken.append(Unread(image, f"{table.file} lists it twice"))
-            elif part != names.NONE and classes != (names.NONE,):
-                rows.images[image] = Row(classes, group, part)
-    return rows
-
-
-def _row_labels(where: str, table: ImageTable, choices: Choices) -> list[tuple[str, ...]]:
-    """The classes of each row, in words."""
-    if not table.labels:
-        return [()] * len(table.rows)
-    if len(table.labels) > 1:
-        unclear = next((name for name in table.labels if name not in table.flags), None)
-        if unclear is not None:
-            raise UserError(f"{where}: column {unclear!r} holds more than 0 and 1 (or 1 and -1)")
-        marks = _marks(map(table.column, table.labels))
-        found = [tuple(compress(table.labels, row)) for row in marks]
-    else:
-        found = _in_cells(where, table, choices.label_separator)
-    if () in found and choices.no_class is None:
-        image = table.column(table.image)[found.index(())]
-        told = " and ".join(map(repr, table.labels))
-        raise UserError(
-            f"{where}: {image} has no class in column {told} ({found.count(())} of "
-            f"{len(found)} images); --no-class NAME makes them a class, --no-class none leaves "
-            "them out"
-        )
-    return [classes or (str(choices.no_class),) for classes in found]
-
-
-def _in_cells(where: str, table: ImageTable, separator: str | None) -> list[tuple[str, ...]]:
-    """The classes in each cell of one column; UserError where a cell may have several."""
-    cells = [" ".join(cell.split()) for cell in table.column(table.labels[0])]
-    if separator or any(SEVERAL in cell for cell in cells):
-        split = (cell.split(separator or SEVERAL) for cell in cells)
-        parts = ([part.strip() for part in row] for row in split)
-        return [tuple(dict.fromkeys(filter(None, found))) for found in parts]
-    several = [cell for cell in cells if SEPARATED.search(cell)]
-    if several and len({*cells}) > len(
-        {p for cell in cells for p in re.split(r"\s*[|;]\s*", cell)}
-    ):
-        mark = "|" if "|" in several[0] else ";"
-        raise UserError(
-            f"{where}: column {table.labels[0]!r} says {several[0]!r}: several classes? Say with "
-            f"--label-separator {mark!r} what is between them, or that it is nothing: ''"
-        )
-    return [(cell,) if cell else () for cell in cells]
-
-
-def _parts(where: str, table: ImageTable, choices: Choices, several: bool) -> list[str | None]:
-    """The part of each row: by its column of splits, or where there are several tables their names.
-
-    UserError for a word that is not known: `--split-values` says what it means.
-    """
-    if table.split is None:
-        return [table.part if several else None] * len(table.rows)
-    told = choices.split_words()
-    known: dict[str, str] = {}
-    cells = table.column(table.split)
-    for cell in dict.fromkeys(cells):
-        part = told.get(cell) or names.part_of(cell)
-        if part is None:
-            words = ",".join(f"{word}=..." for word in sorted({*cells}))
-            raise UserError(
-                f"{where}: column {table.split!r} says {cell!r}, which is none of train, test and "
-                f"validation; say what its words mean with --split-values {words} (train, test, "
-                f"validation or none), choose another column with --split-column, or none"
-            )
-        known[cell] = part
-    return [known[cell] for cell in cells]
-
-
-def in_order(labels: Iterable[str]) -> list[str]:
-    """Numbers in their order, others as text."""
-    found = {*labels}
-    numeric = all(label.isascii() and label.isdigit() for label in found)
-    return sorted(found, key=int if numeric else str)
-
-
-def listing_of(
-    source: Source,
-    root: Folder,
-    layout: str,
-    rows: Rows,
-    classes: Mapping[str, str] | None = None,
-    *,
-    table: str = "",
-    **more: Any,
-) -> Listing:
-    """The images that tables list; a validation part is the test split where there is no other.
-
-    `classes`: the class of each label, by default itself. UserError where none is for training.
-    """
-    counts = Counter(label for row in rows.images.values() for label in row.labels)
-    labels = in_order(counts)
-    called = {label: label for label in labels} if classes is None else classes
-    unknown = next((label for label in labels if label not in called), None)
-    if unknown is not None:
-        told = f"no name for label {unknown!r}; legal: {', '.join(called)}"
-        raise UserError(f"{source.where(root.join(table))}: {told}")
-    found = tuple(dict.fromkeys(called[label] for label in labels))
-    number = {label: found.index(called[label]) for label in labels}
-    parts: dict[str, list[Example]] = defaultdict(list)
-    for image, row in rows.images.items():
-        # An image of several classes is stratified by its rarest.
-        first, *others = sorted(row.labels, key=lambda label: (counts[label], label))
-        also = tuple(sorted(number[label] for label in others))
-        example = Example(image, number[first], row.group, also=also)
-        parts[row.part or "train"].append(example)
-    train, test = parts["train"], parts["test"] or parts["validation"] or None
-    if not train:
-        raise UserError(f"{source.where(root.path)}: the table has no training image")
-    unused = parts["validation"] if parts["test"] else []
-    notes = [f"{counted(len(unused), 'image')} for validation not read"] if unused else []
-    several = any(len(row.labels) > 1 for row in rows.images.values())
-    own: dict[str, Any] = {
-        "multi_label": several,
-        "broken": tuple(rows.broken),
-        "notes": tuple(notes),
-    }
-    return Listing.found(layout, root, found, train, test, **(own | more))

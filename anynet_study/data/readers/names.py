@@ -22,17 +22,29 @@ LABEL = (
 GROUP = (
     *("group", "group_id", "patient_id", "patient", "lesion_id", "lesion", "subject_id", "subject"),
     *("case_id", "case", "slide_id", "slide", "seq_id", "seq", "sequence_id", "individual_id"),
-    *("participant_id", "person_id", "video_id", "pid"),
+    *("participant_id", "participant", "person_id", "person", "video_id", "video", "pid", "mrn"),
+    *("patient_no", "patient_number", "case_no", "case_number", "slide_no", "slide_name", "wsi"),
+    *("wsi_id", "individual", "animal_id", "animal", "specimen_id", "donor_id", "clip_id"),
+    *("sequence", "study_id", "subject_no", "subject_number", "volunteer_id"),
 )
-SPLIT = ("split", "subset", "set", "partition", "fold_name", "split_name", "data_split")
+SPLIT = (
+    *("split", "subset", "set", "partition", "fold_name", "split_name", "data_split"),
+    *("dataset_split", "usage", "phase", "is_train", "is_training", "is_training_image", "is_test"),
+)
 INDEX = ("", "index", "unnamed_0")
-#: Parts of names of columns that tell an id.
-ID_WORDS = {"id", "ids", "no", "nr", "num", "number", "code", "uid", "key"}
+#: Words of names of columns that tell an id, or what several images can be of.
+ID_WORDS = {
+    *("id", "ids", "no", "nr", "num", "number", "code", "uid", "key"),
+    *("patient", "subject", "individual", "animal", "person", "participant", "donor", "case"),
+    *("slide", "lesion", "video", "clip", "sequence", "session", "scene", "site", "location"),
+    *("camera", "burst", "plant", "tree", "photographer", "user", "study", "acquisition", "visit"),
+    *("eye", "volunteer", "specimen", "device", "trap", "track", "series", "fold"),
+}
 #: No part, no column, no class: what is left out.
 NONE = "none"
 PARTS = {
     **dict.fromkeys(("train", "training", "trn"), "train"),
-    **dict.fromkeys(("test", "testing", "tst", "t10k"), "test"),
+    **dict.fromkeys(("test", "testing", "tst", "t10k", "eval", "evaluation", "holdout"), "test"),
     **dict.fromkeys(("val", "valid", "validation", "dev"), "validation"),
 }
 #: What may follow the name of a part: training_set, test_images.
@@ -47,6 +59,25 @@ OF_NO_CLASS = {
     *("mask", "masks", "annotation", "annotations", "label", "labels", "gt", "groundtruth"),
     *("segmentation", "segmentations", "thumb", "thumbs", "thumbnail", "thumbnails"),
 }
+#: Words of folders that hold the same images in other forms; one of them alone may be a class.
+FORMS = {
+    *("rgb", "depth", "infrared", "thermal", "edges", "original", "originals", "orig", "augmented"),
+    *("augmentation", "cropped", "resized", "aligned", "processed", "preprocessed", "jpegimages"),
+    *("segmentationclass", "segmentationobject", "ground", "truth"),
+}
+#: Words of names of files that may say parts or classes in a way that is not understood.
+TELLING = {
+    *(*PARTS, "split", "splits", "label", "labels", "ann", "annotation", "annotations"),
+    *("meta", "metadata"),
+}
+#: Ranges of numbers: parts of a long list of images.
+RANGE = re.compile(r"\d+_\d+")
+#: A file beside the image of the first group: a mask of it, and so on.
+OF_ANOTHER = re.compile(
+    r"(.+?)[ _-](?:mask|seg|segmentation|gt|ground ?truth|thumb|thumbnail|annotation|overlay)s?"
+    r"(?:[ _-]?\d+)?",
+    re.IGNORECASE,
+)
 #: Folders of pictures of pictures.
 BESIDE_IMAGES = {
     *("mask", "masks", "annotation", "annotations", "label", "labels", "gt", "groundtruth"),
@@ -93,9 +124,18 @@ def no_classes(names: Collection[str]) -> list[str]:
     }
     marked = [name for name in names if OF_NO_CLASS & set(words[name])]
     pure = [name for name in marked if not rests[name]]
+    joined = {name: normal_form(name).replace("_", "") for name in names}
+    forms = any(rests.values()) and all({*rests[n]} <= FORMS or joined[n] in FORMS for n in names)
+    if forms or all(RANGE.fullmatch(normal_form(name)) for name in names):
+        return list(names)
     splits = [name for name in names if set(words[name]) & set(PARTS)]
     alike = len(marked) == len(names) >= 2 and len(set(rests.values())) == 1
     return list(names) if alike or len(splits) == len(names) >= 2 else pure
+
+
+def tells(path: str) -> bool:
+    """Whether the name of a file says that parts or classes are in it."""
+    return bool(TELLING & {*_words(PurePosixPath(path).stem)})
 
 
 def column(header: Sequence[str], chosen: str | None, names: Sequence[str]) -> str | None:

@@ -55,7 +55,7 @@ def read_records(source: Source, name: str, separators: Sequence[str] = SEPARATO
     if lines or name.lower().endswith(".json"):
         table = _json_records(where, parse_json(where, content, lines))
     else:
-        table = parse_csv(where, content, separators=separators)
+        table = parse_csv(where, content, separators=separators, fewest=1)
     if len(table.rows) > MAX_ROWS:
         raise UserError(f"{where}: not a readable table (more than {MAX_ROWS} rows)")
     rows = [[cell.strip() for cell in row] for row in table.rows]

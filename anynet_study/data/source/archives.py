@@ -178,7 +178,10 @@ def _collect(
 def _linked(
     archive: str, links: Mapping[str, str], members: Mapping[str, Member]
 ) -> dict[str, Member]:
-    """The files that links lead to, also by way of each other; UserError where there is none."""
+    """The files that links lead to, also by way of each other; UserError where there is none.
+
+    A link to a file of its own folder is a second name of it, not a second file.
+    """
     found: dict[str, Member] = {}
     for path in links:
         place, passed = path, set[str]()
@@ -187,7 +190,8 @@ def _linked(
             place = links[place]
         if place not in members:
             raise _refused(archive, path, "a link that leads to no file of it; extract it yourself")
-        found[path] = members[place]
+        if posixpath.dirname(path) != posixpath.dirname(place):
+            found[path] = members[place]
     return found
 
 

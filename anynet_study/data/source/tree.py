@@ -145,6 +145,13 @@ def _leads_nowhere(entry: "os.DirEntry[str]") -> bool:
     return entry.is_symlink() and not os.path.exists(entry.path)
 
 
+def _second_name(entry: "os.DirEntry[str]") -> bool:
+    """Whether it is a link to a file of its own folder: that file's second name."""
+    return (
+        entry.is_symlink() and os.sep not in os.readlink(entry.path) and os.path.isfile(entry.path)
+    )
+
+
 def _scan(folder: Folder, path: str, above: frozenset[tuple[int, int]]) -> None:
     status = os.stat(path)
     here = (status.st_dev, status.st_ino)
@@ -157,7 +164,11 @@ def _scan(folder: Folder, path: str, above: frozenset[tuple[int, int]]) -> None:
                     inner = Folder(folder.join(entry.name))
                     folder.folders[entry.name] = inner
                     _scan(inner, entry.path, above | {here})
-            elif is_litter(entry.name) or not (entry.is_file() or _leads_nowhere(entry)):
+            elif (
+                is_litter(entry.name)
+                or _second_name(entry)
+                or not (entry.is_file() or _leads_nowhere(entry))
+            ):
                 folder.litter += 1
             else:
                 folder.files.append(entry.name)

@@ -25,6 +25,8 @@ class ImportOptions:
     #: Of a wide table the columns that are datasets; all others describe the models then.
     datasets: tuple[str, ...] = ()
     quantity: Quantity | None = None
+    #: What values are where nothing says it, unless they look like the other; None: refused.
+    assumed: Quantity | None = None
     unit: Unit | None = None
     #: "top1" or "top5": of the values; of a table with a column metric, the rows to import.
     metric: str | None = None
@@ -65,10 +67,22 @@ OF_NO_ACCURACY = {
     *("params", "param", "mparams", "parameters", "size", "resolution", "mb", "gb", "kb", "mib"),
     *("ms", "sec", "secs", "seconds", "time", "latency", "throughput", "fps"),
     *("year", "epoch", "epochs", "lr", "batch", "decay", "dropout", "layers", "passes", "seed"),
-    *("average", "avg", "mean", "pct"),
+    *("average", "avg", "mean", "pct", "learning", "momentum", "loss", "nll", "ece", "brier"),
+    *("mem", "vram", "hours", "gpus", "cost", "seeds", "runs", "steps", "iterations"),
+    *("iters", "heads", "channels", "blocks", "downloads", "likes", "stars", "citations"),
+    *("interpolation", "unnamed", "count"),
+}
+#: Whole names that say so; as words of longer names they may be part of a dataset's.
+NO_DATASETS = {
+    *("depth", "width", "input", "input_px", "id", "index", "no", "nr", "n", "images", "date"),
+    *("test_images", "train_images", "n_images", "num_images", "samples", "order", "version", ""),
+    *("all", "overall", "total", "memory", "gpu_memory", "peak_memory"),
 }
 #: Such words wherever they are: the spread of an accuracy is none.
-NEVER_ACCURACY = {"std", "stdev", "stderr", "sem", "ci", "rank", "ranking"}
+NEVER_ACCURACY = {
+    *("std", "stdev", "stddev", "stderr", "sem", "sd", "se", "ci", "ci95", "var", "variance"),
+    *("min", "max", "lower", "upper", "rank", "ranking"),
+}
 OF_ACCURACY = {"acc", "accuracy", "accuracies", "err", "error", "errors", "top1", "top5", "top"}
 #: First columns of numbers that may name the models.
 OF_IDS = ("", "id", "index", "no", "nr", "number", "key", "uid")
@@ -92,6 +106,8 @@ def describes(name: str) -> bool:
     [True, True, True, False, False]
     """
     words = set(normal_form(name).split("_"))
+    if normal_form(name) in NO_DATASETS or "±" in name:
+        return True
     return bool(words & NEVER_ACCURACY or (words & OF_NO_ACCURACY and not words & OF_ACCURACY))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from anynet_study.errors import UserError
+from anynet_study.sheets import normal_form
 
 #: Percent by which a printed mean may differ from the mean of printed values.
 ROUNDED = 0.06
@@ -16,6 +17,21 @@ OPTION = (
     "if it is, declare it with --dataset-columns of import, or --targets or --images of other "
     "commands; if it is none, import the table with --describe COLUMN or --ignore COLUMN"
 )
+
+
+#: How a row is called that is no model.
+SUMMARIES = {"average", "avg", "mean", "median", "overall"}
+
+
+def _refuse_means_of_models(path: Path, errors: pd.DataFrame) -> None:
+    """UserError for a row that is called like a summary and is the mean of the others."""
+    for model in errors.index:
+        if normal_form(str(model)) in SUMMARIES and len(errors) > 2:
+            gap = (errors.drop(index=model).mean() - errors.loc[model]).abs()
+            if gap.max() <= ROUNDED:
+                raise UserError(
+                    f"{path}: row {model!r} is the mean of the others, not a model; remove it"
+                )
 
 
 def require_plausible(
@@ -30,6 +46,7 @@ def require_plausible(
     of small errors; and, where its classes are `known`, all errors above chance. Datasets that the
     user names are `declared`.
     """
+    _refuse_means_of_models(path, errors)
     medians = errors.median()
     for name in errors.columns:
         others = errors.drop(columns=name)

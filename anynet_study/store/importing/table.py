@@ -19,6 +19,7 @@ from anynet_study.sheets import (
     first_repeat,
     is_missing,
     is_text,
+    is_unclear_number,
     number,
     read_sheet,
     typed,
@@ -30,6 +31,7 @@ from anynet_study.store.importing.columns import (
     ImportOptions,
     Quantity,
     Roles,
+    describes,
     roles_of,
     stage_columns,
     with_joined_model,
@@ -41,6 +43,8 @@ from anynet_study.store.run_arrays import RunArrays
 
 #: A column of weights by which models were drawn, in a table that is no sample of networks.
 SAMPLING_WEIGHT = "sampling_weight"
+#: Errors in percent are rarely higher: most models err on most images.
+HIGH = 50.0
 #: Words in the names of columns that say what their values are.
 _SAYS = {
     "accuracy": re.compile(r"(?<![a-z])acc(uracy|uracies)?(?![a-z])"),
@@ -97,13 +101,15 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
     wide = cells.frame.assign(error=errors)
     table = wide.pivot_table("error", "model", "dataset", "mean", observed=True, sort=False)
     require_plausible(sheet.path, table, known, options.datasets)
+    if options.quantity is None and options.assumed and not _says(cells, roles):
+        _require_errors(cells, table)
     account = TableAccount(
         file=str(sheet.path),
         models_from=roles.model,
         models=len(cells.models),
         datasets={str(name): float(table[name].median()) for name in table.columns},
         long=roles.dataset is not None,
-        quantity=roles.quantity or _stated(cells, options.quantity),
+        quantity=roles.quantity or _stated(cells, options),
         unit=options.unit or "percent",
         run_columns=dict(roles.run),
         describing=tuple(cells.models.column_names[1:]),
@@ -162,8 +168,8 @@ def table_file(
 
 def errors_of_table(
     sheet: Sheet, options: ImportOptions, known: Known
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors in percent by model and dataset, and what the table says of the models.
+) -> tuple[pd.DataFrame, pd.DataFrame, Quantity]:
+    """Errors in percent by model and dataset, what the table says of the models, and of what.
 
     The mean over replicates where there are several. Raises UserError as `understand` does, and
     for a table of several recipes.
@@ -181,7 +187,7 @@ def errors_of_table(
     errors = errors.rename_axis(index="architecture", columns=None)
     errors.columns = [str(name) for name in errors.columns]
     errors.index = pd.Index(names, name="architecture", dtype=object)
-    return errors, understood.cells.models.to_pandas()
+    return errors, understood.cells.models.to_pandas(), understood.account.quantity
 
 
 def read_cells(sheet: Sheet, roles: Roles) -> Cells:
@@ -200,17 +206,36 @@ def read_cells(sheet: Sheet, roles: Roles) -> Cells:
         frame = rows.assign(dataset=sheet.names(roles.dataset), value=sheet.numbers(roles.value))
     else:
         texts = tuple(name for name in roles.others if is_text(sheet.columns[name]))
+        _refuse_unclear_numbers(sheet, texts)
         datasets = [name for name in roles.others if name not in texts]
         frame = _wide(sheet, rows, datasets, roles.model)
     about = (*roles.numbers, *roles.described, *texts)
     if roles.dataset is None:
-        spreads = {name: [written(cell)[1] for cell in sheet.columns[name]] for name in datasets}
-        kept = {f"{name}_std": cells for name, cells in spreads.items() if np.isfinite(cells).any()}
+        spreads = {name: [_spread(cell) for cell in sheet.columns[name]] for name in datasets}
+        kept = {f"{name}_std": cells for name, cells in spreads.items() if any(cells)}
         about += tuple(name for name in kept if name not in sheet.columns)
         columns: dict[str, list[Cell]] = {name: [*cells] for name, cells in kept.items()}
         sheet = replace(sheet, columns={**columns, **sheet.columns})
     cells = Cells(sheet.path, frame, _descriptions(sheet, about, roles.numbers, model))
     return cells.only(frame["value"].notna())
+
+
+def _spread(cell: Cell) -> float | None:
+    spread = written(cell)[1]
+    return None if np.isnan(spread) else spread
+
+
+def _refuse_unclear_numbers(sheet: Sheet, texts: Collection[str]) -> None:
+    """UserError for a column whose cells may be accuracies with something beside them."""
+    for name in texts:
+        cells = sheet.columns[name]
+        if is_unclear_number(cells):
+            place = next(place for place, cell in enumerate(cells) if not is_missing(cell))
+            raise UserError(
+                f"{sheet.path}: row {sheet.first_row + place}, column {name}: {cells[place]!r}: is "
+                "it a number with its spread? Write 85.5 ± 0.2; if it describes the model: "
+                f"--describe {name!r}"
+            )
 
 
 def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str], model: str) -> pd.DataFrame:
@@ -235,8 +260,10 @@ def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str], model: str) -> 
 
 def _told_apart(sheet: Sheet, models: "pd.Series[Any]", model: str) -> str:
     """How rows of one name are told apart: by another column of texts, or as repetitions."""
-    for name, cells in sheet.columns.items():
-        if is_text(cells) and not pd.DataFrame({0: models, 1: cells}).duplicated().any():
+    told = [name for name, cells in sheet.columns.items() if is_text(cells)]
+    for name in (*told, *filter(describes, sheet.columns)):
+        cells = sheet.columns[name]
+        if name != model and not pd.DataFrame({0: models, 1: cells}).duplicated().any():
             return f"unlike models of one name have two columns: --map model={model}{AND}{name}"
     return (
         f"unlike models of one name are told apart by a second column, --map "
@@ -341,7 +368,7 @@ def in_error_percent(
     Raises UserError, naming the option that settles it, where nothing says whether they are errors
     or accuracies, or the values speak against what is said.
     """
-    quantity = named or _stated(cells, options.quantity)
+    quantity = named or _stated(cells, options)
     if options.unit is None:
         _check_percent(cells)
     top = 1.0 if options.unit == "fraction" else 100.0
@@ -357,8 +384,12 @@ def in_error_percent(
     return np.asarray(100.0 - percent if quantity == "accuracy" else percent, np.float64)
 
 
-def _stated(cells: Cells, told: Quantity | None) -> Quantity:
-    """What the values of a wide table are: as told, or as the names of all its columns say."""
+def _stated(cells: Cells, options: ImportOptions) -> Quantity:
+    """What the values of a wide table are: as told, or as the names of all its columns say.
+
+    Where they do not say it, it may be assumed of values that do not look like the other.
+    """
+    told = options.quantity
     says: dict[str, Quantity | None] = {}
     datasets: dict[str, str] = {}
     for name in cells.frame["dataset"].cat.categories:
@@ -373,6 +404,8 @@ def _stated(cells: Cells, told: Quantity | None) -> Quantity:
                 f"{cells.path}: {twin!r} and {name!r} seem to be errors and accuracies on one "
                 f"dataset; leave one out with --ignore COLUMN"
             )
+    if not any(says.values()):
+        told = told or options.assumed
     quantity = told or next(iter(says.values()), None)
     for name, word in says.items():
         if word is None and told is None:
@@ -387,6 +420,23 @@ def _stated(cells: Cells, told: Quantity | None) -> Quantity:
             )
     assert quantity is not None
     return quantity
+
+
+def _says(cells: Cells, roles: Roles) -> bool:
+    """Whether names of columns say that the values are errors, or accuracies."""
+    names = cells.frame["dataset"].cat.categories
+    told = (pattern.search(name.casefold()) for name in names for pattern in _SAYS.values())
+    return roles.quantity is not None or any(told)
+
+
+def _require_errors(cells: Cells, errors: pd.DataFrame) -> None:
+    """UserError where errors that nothing says to be such look like accuracies."""
+    medians = errors.median()
+    if medians.max() > HIGH:
+        raise UserError(
+            f"{cells.path}: nothing says whether the values are errors or accuracies, and their "
+            f"median on {medians.idxmax()} is {medians.max():g}%; say so with --error or --accuracy"
+        )
 
 
 def _check_percent(cells: Cells) -> None:
