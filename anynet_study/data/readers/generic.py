@@ -29,15 +29,12 @@ from anynet_study.data.readers.image_tables import (
     LABEL_CHOICES,
     LAYOUT,
     ImageTable,
-    Row,
-    Rows,
     find_tables,
     holds_tables,
-    listing_of,
     one_to_one,
-    read_rows,
 )
 from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.readers.table_rows import Row, Rows, listing_of, read_rows
 from anynet_study.data.source import parquet
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
