@@ -17,7 +17,7 @@ from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import FOLDER, check_datasets, save, script
 from anynet_study.data import KeptDatasets, load_dataset, view_rows
-from anynet_study.dispatch.settings import make_views
+from anynet_study.planning.settings import make_views
 from anynet_study.plots import style, wording
 from anynet_study.study import Study
 from anynet_study.sweep import Sweep

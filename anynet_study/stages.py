@@ -18,22 +18,20 @@ from anynet_study.dispatch import (
     Recorded,
     changes_in_words,
     check_may_begin,
-    evaluations_by_dataset,
     finished_by_others,
     launch_missing,
     open_study,
     open_sweep,
-    resolve_on,
     train_all,
     trial_table,
 )
 from anynet_study.errors import UserError, counted
 from anynet_study.files import read_regular, sha256_of, write_text
 from anynet_study.metrics import chance_error
+from anynet_study.planning import evaluations_by_dataset, resolve_on
 from anynet_study.provenance import code_version
 from anynet_study.store import (
     CollectReport,
-    ResultStore,
     collect,
     find_store,
     is_behind,
@@ -283,7 +281,7 @@ def bring_up_to_date(where: str | Path, tell: Callable[[str], None]) -> None:
         return
     if folder.results.exists():
         try:
-            if not is_behind(ResultStore(folder.results), folder.journals):
+            if not is_behind(folder.results, folder.journals):
                 return
         except UserError:  # the command that reads it says what is wrong with it
             return

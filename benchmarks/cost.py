@@ -20,10 +20,11 @@ import numpy as np
 from scipy.optimize import nnls
 
 from anynet_study.design_space import groups_of
-from anynet_study.dispatch import JournalReader, OpenStudy, PlannedRun, built_in_cost, open_study
+from anynet_study.dispatch import JournalReader, OpenStudy, open_study
 from anynet_study.dispatch.calibration import latest_runs
-from anynet_study.dispatch.cost.features import Features, FloatArray, Workload, run_features
-from anynet_study.dispatch.cost.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
+from anynet_study.planning import PlannedRun, built_in_cost
+from anynet_study.planning.features import Features, FloatArray, Workload, run_features
+from anynet_study.planning.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
 
 FIRST = (1, 3, 5, 10, 20)
 ALL = 1_000_000

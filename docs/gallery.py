@@ -9,6 +9,7 @@ test sets, and Table 1 of paper 2 as printed. What is wrong by the boxes of a fi
 (tests/plots/figure_faults.py) is printed, and makes the exit code 1.
 """
 
+import argparse
 import ast
 import html
 import io
@@ -259,10 +260,12 @@ def drawn_by_script(name: str, inputs: dict[str, Path], folder: Path) -> Iterato
         yield Shown(stem.name, question, command, "", stem.with_suffix(".png"), wrong[stem.name])
 
 
-def drawn_by_analyses(study: Study, source: str, folder: Path) -> Iterator[Shown]:
-    """The registered figures that a study has."""
+def drawn_by_analyses(study: Study, source: str, folder: Path, names: list[str]) -> Iterator[Shown]:
+    """The registered figures that a study has, or those of these names."""
     for analysis in study.analyses.values():
         for figure in analysis.figures:
+            if names and figure.name not in names:
+                continue
             try:
                 drawn = study.figure(figure.name)
                 found = faults(drawn)
@@ -302,17 +305,17 @@ def gallery(folder: Path, names: list[str], width: float = 8.5) -> list[Shown]:
         inputs = written(Path(scratch))
         for source in ("cross-domain", "miniature"):
             study = anynet_study.load(inputs[source], resamples=RESAMPLES)
-            shown += drawn_by_analyses(study, source, folder)
+            shown += drawn_by_analyses(study, source, folder, names)
         scripts = sorted(path.stem for path in (ROOT / "analysis").glob("*.py"))
         for name in scripts:
             if name not in NEED_MORE and (not names or name in names):
                 shown += drawn_by_script(name, inputs, folder)
     known = {figure.name for analysis in study.analyses.values() for figure in analysis.figures}
-    if lacking := known - {one.name for one in shown} - UNSHOWN:
+    lacking = set() if names else known - {one.name for one in shown} - UNSHOWN
+    if lacking:
         raise RuntimeError(f"figures of no committed data: {', '.join(sorted(lacking))}")
-    chosen = [one for one in shown if not names or one.name in names]
-    (folder / "index.html").write_text(page(chosen, width), encoding="utf-8")
-    return chosen
+    (folder / "index.html").write_text(page(shown, width), encoding="utf-8")
+    return shown
 
 
 #: Registered figures of what no committed study has: distances, a tuned recipe.
@@ -320,12 +323,14 @@ UNSHOWN = {"distance", "tuned"}
 
 
 if __name__ == "__main__":
-    told = [part for part in sys.argv[1:] if not part.startswith("-")]
-    if not told:
-        sys.exit(__doc__)
-    made = gallery(Path(told[0]), told[1:])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", help="Of figures or scripts; default: all.")
+    parser.add_argument("--width", type=float, default=8.5, help="Of a column, in centimetres.")
+    asked = parser.parse_args()
+    made = gallery(asked.folder, asked.names, asked.width)
     for one in made:
         for fault in one.faults:
             print(f"{one.picture.name}: {fault}")
-    print(f"{len(made)} figures in {Path(told[0]) / 'index.html'}")
+    print(f"{len(made)} figures in {asked.folder / 'index.html'}")
     sys.exit(any(one.faults for one in made))

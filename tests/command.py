@@ -13,8 +13,8 @@ import pytest
 
 from anynet_study.cli import main
 from anynet_study.dispatch import open_sweep
-from anynet_study.dispatch.plan import Plan
 from anynet_study.dispatch.process import Interruption
+from anynet_study.planning.plan import Plan
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 

@@ -14,7 +14,7 @@ from command import ROOT, SWEEPS, in_this_process, train
 from miniatures import class_folders, write_miniature
 
 from anynet_study import ResultStore
-from anynet_study.dispatch import datasets_of
+from anynet_study.planning import datasets_of
 from anynet_study.sweep import Sweep
 from anynet_study.sweep.sweep import DatasetSpec
 from anynet_study.sweep.text import load_yaml

@@ -14,10 +14,10 @@ from miniatures import write_miniature
 
 from anynet_study import ResultStore
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost.memory import MOST
-from anynet_study.dispatch.cost.prices import H100
-from anynet_study.dispatch.dry_run import sweep_cost
 from anynet_study.dispatch.pack import cohorts, pack_jobs
+from anynet_study.planning.cost import sweep_cost
+from anynet_study.planning.memory import MOST
+from anynet_study.planning.prices import H100
 from anynet_study.study_folder import sample
 from anynet_study.sweep import Sweep
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.settings import load_views
 from anynet_study.errors import UserError
+from anynet_study.planning.settings import load_views
 from anynet_study.stages import dataset_table
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep

@@ -22,11 +22,11 @@ from anynet_study import ResultStore, stages
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.journalling import WorkerJournals
 from anynet_study.dispatch.opened import OpenStudy, open_sweep
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.tuning import check_tuning
 from anynet_study.dispatch.worker import Assignment, Worker
 from anynet_study.errors import UserError
+from anynet_study.planning.planned_run import PlannedRun
 from anynet_study.store import verify_journals
 from anynet_study.sweep import Sweep, Tuning
 from anynet_study.training import Options

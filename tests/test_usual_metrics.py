@@ -10,7 +10,7 @@ from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.readers import known_tables
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.design_space import Architecture
-from anynet_study.dispatch.settings import resolve_on
+from anynet_study.planning.settings import resolve_on
 from anynet_study.training import Recipe, RunSpec
 
 NETWORK = Architecture((1, 2, 1, 1), (8, 16, 16, 32), (1, 2, 1, 1), (4, 8, 1, 16))

@@ -63,7 +63,7 @@ data_app = typer.Typer(
 @data_app.command()
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name that sweeps will use.")],
-    source: Annotated[Path, opt("The folder or the zip or tar archive to read.", "--from")],
+    source: Annotated[Path, opt("The folder, archive, Parquet or MATLAB file to read.", "--from")],
     size: Annotated[
         int | None,
         opt("Height and width in pixels. Default: the study's, if NAME is one of its datasets."),
@@ -110,8 +110,9 @@ def add(
     """Recognise, decode and pack a dataset as it was downloaded.
 
     The layout is recognised: those of `anynet-study data list`, split/class/image,
-    class/image, a table (CSV) with paths and classes, and zip and tar archives of any of these.
-    The command says which it took; --layout takes another.
+    class/image, a table (CSV, JSON) with paths and classes, Parquet files of Hugging Face,
+    WebDataset's shards, arrays (.npz, .npy, .mat, idx), and zip and tar archives of any of these.
+    The command says which it took; --layout takes another, `data inspect` shows it beforehand.
 
     Images are resized, the shorter side to SIZE (or --resize), and cut to their centre, SIZE x
     SIZE. Unreadable ones are left out and listed. If the command is interrupted, nothing is left of
@@ -128,6 +129,7 @@ def add(
       anynet-study data add ham10000 --from downloads/ham --split-from their-split.csv
       anynet-study data add imagenet --from ILSVRC --size 224 --resize 256 --store jpeg
       anynet-study data add leaves --from leaves.zip --size 64 --label-column species
+      anynet-study data add digits --from svhn/ --size 32
     """
     choices = _choices(locals())
     from anynet_study.data import add_dataset, summary

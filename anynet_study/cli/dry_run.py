@@ -8,16 +8,14 @@ from anynet_study.cli.tables import print_table
 from anynet_study.design_space import Population
 from anynet_study.dispatch import (
     Begun,
-    CostModel,
-    SettingCost,
     SlurmForecast,
     begun_study,
     forecast,
     left_of,
     local_workers,
-    sweep_cost,
 )
 from anynet_study.errors import counted
+from anynet_study.planning import CostModel, SettingCost, sweep_cost
 from anynet_study.progress import duration
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep

@@ -76,7 +76,7 @@ def _in_sweep(study: "StudyFolder") -> "list[Finding]":
 def _in_datasets(study: "StudyFolder") -> "list[Finding]":
     """Which of the study's datasets have changed, or are not in this data directory."""
     from anynet_study.data import BUILT_IN, KeptDatasets, load_dataset, present
-    from anynet_study.dispatch import datasets_of, make_views
+    from anynet_study.planning import datasets_of, make_views
     from anynet_study.store import Finding
 
     if not study.sweep_file.exists():

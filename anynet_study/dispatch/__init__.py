@@ -1,4 +1,4 @@
-"""From a plan to finished runs: costs, packing, launching, workers, failures, status.
+"""From a plan to finished runs: packing, launching, workers, failures, status.
 
 `launch` is the algorithm: what is missing of a study and in no job is submitted to Slurm, or given
 to workers of this machine.

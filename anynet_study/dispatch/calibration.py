@@ -13,11 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
-from anynet_study.dispatch.cost.prices import CostModel, asks_for_gpu, built_in_cost, expected_cost
-from anynet_study.dispatch.plan import Plan, Prices
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import Recorded, Timing
 from anynet_study.dispatch.slurm.site import Site
+from anynet_study.planning import (
+    CostModel,
+    Plan,
+    PlannedRun,
+    Prices,
+    asks_for_gpu,
+    built_in_cost,
+    expected_cost,
+)
 from anynet_study.sweep import Launch
 
 #: The factor is computed from the latest runs, at most so many: more would change it little.
@@ -48,9 +54,9 @@ def calibrate(
 ) -> Calibrated:
     """Predict the lengths of all runs, by the `timings` (`JournalReader.timings`) of some of them.
 
-    Only runs with the latest one's device and engine count. Before any run has finished the lengths
-    are those of the `expected` cost, which is asked for then only; after that prices are those of
-    the device that it was, which may not be what was expected of the sweep.
+    Only runs with the device and engine of the latest one count. Before any run has finished, the
+    lengths are those of the `expected` cost, which is asked for only then. After that, prices are
+    those of the device that was used, which the sweep may not have made one expect.
     """
     runs = latest_runs(plan, timings)
     if not runs:
@@ -82,9 +88,9 @@ def kept_weights(folder: Path) -> set[str]:
 def with_what_is_left(
     plan: Plan, recorded: Recorded, kept: Collection[str], cost: CostModel
 ) -> Plan:
-    """The same runs; of those completed, with weights `kept`, only evaluations have a length.
+    """The same runs. Completed ones whose weights are `kept` are as long as their evaluations.
 
-    Without weights a run is trained once more for its evaluations, which takes its whole length.
+    Without its weights a run is trained again for its evaluations, which takes its whole length.
     """
     prices = Prices(plan, cost)
 

@@ -16,9 +16,9 @@ from typing import Literal
 import psutil
 from filelock import FileLock
 
-from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
 from anynet_study.dispatch.slurm.commands import ask
 from anynet_study.files import write_text
+from anynet_study.planning import gpu_here, gpus_here
 
 GPU = re.compile(r"gpu:(?:([^:(,]+):)?(\d+)")
 ASSOCIATION = ("Account", "MaxSubmit", "GrpSubmit", "MaxJobs", "QOS")
@@ -201,7 +201,7 @@ def probe_accounts() -> Iterator[ProbeResult]:
         return
     if not accounts:
         advice = "ask for one if sbatch refuses, and set launch.slurm.account"
-        yield ProbeResult("account", "none of yours", advice, "note")
+        yield ProbeResult("account", "you have none", advice, "note")
     names = sorted({row["Account"] for row in accounts})
     if len(names) > 1:
         yield ProbeResult("account", ", ".join(names), "launch.slurm.account chooses")

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
-from anynet_study.dispatch.plan import Plan
 from anynet_study.dispatch.recorded import Failure, JournalReader, Recorded, Retries, Retry
 from anynet_study.dispatch.slurm.commands import ENDS, end_reasons
 from anynet_study.dispatch.slurm.site import nodes_to_exclude
 from anynet_study.dispatch.worker_state import Said, alive_file, changed
+from anynet_study.planning import Plan
 from anynet_study.provenance import code_version
 from anynet_study.store import FailureKind, JournalWriter, RunRecord
 from anynet_study.study_folder import StudyFolder

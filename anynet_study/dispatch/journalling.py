@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.worker_state import WorkerState
 from anynet_study.errors import UserError
 from anynet_study.files import replacing, sha256_of
 from anynet_study.models import Backend, ChangedNetworkError, libraries, processor
+from anynet_study.planning import PlannedRun
 from anynet_study.provenance import code_version
 from anynet_study.store import (
     EVALUATIONS_SUFFIX,

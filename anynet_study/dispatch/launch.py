@@ -19,13 +19,13 @@ from anynet_study.dispatch.failures import (
 )
 from anynet_study.dispatch.local import LocalWorkers, submit_here
 from anynet_study.dispatch.opened import OpenStudy
-from anynet_study.dispatch.plan import Plan
 from anynet_study.dispatch.recorded import JournalReader, Recorded
 from anynet_study.dispatch.snapshot import take
 from anynet_study.dispatch.submission import Submitted, check_slurm, submit_to_slurm
 from anynet_study.dispatch.tuning import check_tuning
 from anynet_study.dispatch.worker_state import alive_file, remove_states
 from anynet_study.errors import UserError, counted
+from anynet_study.planning import Plan
 from anynet_study.progress import duration
 
 #: What Slurm's patterns, lists of folders and scripts have a meaning for: it drops a backslash.

@@ -1,4 +1,9 @@
-"""Training on this machine: workers as processes, and a plan watched to its end."""
+"""Training on this machine: workers as jobs of submitit, and a plan watched to its end.
+
+submitit's `LocalExecutor` starts the workers. Ours is what it does not do: a worker is told from
+another process that got its id (`ledger.process_mark`), it hears no Ctrl-C (`executors.DETACHED`),
+it ends with `run` if that is killed (`process.end_with`), and one that was killed is replaced.
+"""
 
 import os
 import secrets
@@ -10,7 +15,6 @@ from dataclasses import dataclass, replace
 import submitit
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.cost.devices import gpus_here
 from anynet_study.dispatch.executors import (
     DETACHED,
     FOREVER_MIN,
@@ -31,8 +35,6 @@ from anynet_study.dispatch.failures import (
 )
 from anynet_study.dispatch.ledger import SubmittedJob, logs_name
 from anynet_study.dispatch.pack import pack_for_workers
-from anynet_study.dispatch.plan import Plan
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.process import tell_to_leave
 from anynet_study.dispatch.recorded import NO_RETRIES, JournalReader, Recorded, Retries, Retry
 from anynet_study.dispatch.snapshot import Snapshot, take
@@ -41,11 +43,12 @@ from anynet_study.dispatch.task import Task, Worklist, worklist_file
 from anynet_study.dispatch.worker_state import alive_file, changed, remove_states
 from anynet_study.errors import WorkFailedError
 from anynet_study.files import naming
+from anynet_study.planning import Plan, PlannedRun, gpus_here
 from anynet_study.progress import Report, progress
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
-#: Longest share of the time spent on reading journals, and seconds between two looks at them.
+#: At most this share of the time is spent on reading journals; and seconds between two looks.
 LOOK_SHARE = 0.02
 LOOK_SECONDS = 0.5
 #: Between two looks at whether a worker has ended, which costs nothing, in seconds.
@@ -66,7 +69,7 @@ class LocalWorker:
     runs: list[PlannedRun]
     #: Its place among this machine's workers: which GPU it has.
     number: int
-    #: As the ledger has it.
+    #: Its entry in the ledger.
     job: SubmittedJob
 
     @property
@@ -88,14 +91,14 @@ class LocalWorkers:
 
     @classmethod
     def attached(cls, study: StudyFolder, sweep: Sweep) -> "LocalWorkers":
-        """Those that end with this process."""
+        """Workers that end with this process."""
         launch = sweep.launch.model_copy(update={"cluster": "local"})
         return cls(study, sweep, executor_for(study, launch), take(study.code), os.getpid())
 
     def start_all(
         self, runs: Sequence[PlannedRun], retries: Retries = NO_RETRIES
     ) -> list[LocalWorker]:
-        """As many as this machine carries, with equal shares of the runs."""
+        """Start as many workers as this machine carries, with equal shares of the runs."""
         packed = pack_for_workers(runs, local_workers(self.sweep))
         return [self.start(part, number, retries) for number, part in enumerate(packed)]
 

@@ -15,12 +15,19 @@ from anynet_study.dispatch.calibration import (
     kept_weights,
     with_what_is_left,
 )
-from anynet_study.dispatch.cost.prices import CostModel, expected_cost
-from anynet_study.dispatch.plan import NO_DIGESTS, Plan, make_plan, plan_of
 from anynet_study.dispatch.recorded import JournalReader, Recorded
-from anynet_study.dispatch.settings import datasets_of, load_views
 from anynet_study.errors import UserError, counted
 from anynet_study.files import write_text
+from anynet_study.planning import (
+    NO_DIGESTS,
+    CostModel,
+    Plan,
+    datasets_of,
+    expected_cost,
+    load_views,
+    make_plan,
+    plan_of,
+)
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 

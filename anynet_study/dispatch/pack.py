@@ -5,9 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import inf
 
-from anynet_study.dispatch.cost.memory import MOST
-from anynet_study.dispatch.cost.prices import asks_for_gpu
-from anynet_study.dispatch.planned_run import PlannedRun
+from anynet_study.planning import MOST, PlannedRun, asks_for_gpu
 from anynet_study.sweep import Launch
 
 #: Architectures looked at together, as a multiple of those trained at a time: the more, the more

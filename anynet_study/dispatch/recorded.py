@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.dispatch.plan import Plan
-from anynet_study.dispatch.planned_run import PlannedRun
+from anynet_study.planning import Plan, PlannedRun
 from anynet_study.store import read_journals
 
 #: What is kept of each record, to tell how fast runs end and to predict the length of others.
@@ -115,7 +114,7 @@ class Recorded:
         return [run for run, status in self.runs.items() if status != "failed" and run not in left]
 
     def validation_error(self, run: PlannedRun, evaluation_id: str) -> float | None:
-        """What trials are compared by: see `brackets.Judge`."""
+        """The error by which trials are compared, as a `planning.brackets.Judge` gives it."""
         if self.runs.get(run.run_id) == "diverged":
             return math.inf
         if self.runs.get(run.run_id) != "completed":
@@ -149,13 +148,13 @@ class Recorded:
 class Throughput:
     """How fast the runs of a study end, and what they cost so far."""
 
-    #: Recorded runs per hour, over the last hour, or since the first run began if that is less;
-    #: None before any has ended.
+    #: Recorded runs per hour: over the last hour, or since the first run began if that is later.
+    #: None before a run has ended.
     runs_per_hour: float | None
     #: Hours that recorded runs and their further evaluations took, by device: of a core (`cpu`),
     #: or of a GPU by its name.
     hours: dict[str, float]
-    #: Which backends the results of are mixed, in words; "" where all are alike.
+    #: In words, which backends computed the results; "" if it was one.
     backends: str = ""
 
 
@@ -195,7 +194,7 @@ class JournalReader:
         return self._recorded
 
     def look(self, share: float) -> Recorded:
-        """As `read`, but nothing new where reading would take more than a `share` of the time."""
+        """As `read`, but without reading if that would take more than a `share` of the time."""
         began = time.monotonic()
         if began >= self._next_look:
             self.read()
@@ -231,9 +230,9 @@ class JournalReader:
     def throughput(self, now: float, is_over: bool = False) -> Throughput:
         """How fast runs ended that were read, at `now` (seconds since 1970), and what they took.
 
-        Where all `is_over`, the pace is that at the end: time without workers does not count.
-        Records of evaluations name no device: it is that of their worker's runs, or where it has
-        none, as with weights that were kept, the study's most used one.
+        If the study `is_over`, the pace is the one at its end: time without workers does not count.
+        Records of evaluations name no device. It is taken to be that of the runs of the same
+        worker, or if that trained none (weights were kept), the device that the study used most.
         """
         from anynet_study.store import mixed_backends
 

@@ -12,10 +12,10 @@ from anynet_study.dispatch.failures import retried_by, unfinished_jobs
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.dispatch.pack import last_end
-from anynet_study.dispatch.plan import Plan
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Throughput
 from anynet_study.dispatch.worker_state import SILENT
 from anynet_study.errors import WorkFailedError
+from anynet_study.planning import Plan
 
 #: Reasons of Slurm such as JobHeldUser and launch failed requeued held.
 HELD = re.compile("held", re.IGNORECASE)
@@ -35,11 +35,11 @@ class Eta:
 
 
 def eta(jobs: Sequence[LiveJob], left: Left, ended: Mapping[str, float], now: float) -> Eta | None:
-    """Until all of `jobs` are done; None without jobs.
+    """Predict when all of `jobs` are done; None without jobs.
 
-    Each job does its list by itself. Those that wait begin, in their order, where a job that runs
-    now has ended: the study gets no more of the cluster than it has, and no less. `ended`: when
-    finished runs did (seconds since 1970).
+    Each job does its own runs. Jobs that wait begin in their order, each when a job that runs now
+    has ended: the study is assumed to keep the share of the cluster that it has. `ended`: when
+    finished runs ended (seconds since 1970).
     """
     if not jobs:
         return None
@@ -55,7 +55,7 @@ def eta(jobs: Sequence[LiveJob], left: Left, ended: Mapping[str, float], now: fl
 
 
 def _left_of(job: LiveJob, left: Left, ended: Mapping[str, float], now: float) -> float:
-    """Predicted seconds of a job's runs that are left, but those that the first has been at it."""
+    """Predicted seconds of a job's runs that are left, less the time that the first has had."""
     lengths = left(job.job.runs)
     begins = [ended[run_id] for run_id in job.job.runs if run_id in ended]
     if job.started is not None:
@@ -128,7 +128,7 @@ class Status:
     eta_basis: str
     #: Hours that recorded runs took, by device: of a core (`cpu`), or of a GPU by its name.
     hours: dict[str, float] = field(default_factory=dict)
-    #: Which backends the results of are mixed, in words; "" where all are alike.
+    #: In words, which backends computed the results; "" if it was one.
     backends: str = ""
     #: Runs of tuned recipes that are planned when others have ended.
     awaited: int = 0

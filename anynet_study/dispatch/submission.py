@@ -33,13 +33,13 @@ from anynet_study.dispatch.executors import (
 )
 from anynet_study.dispatch.ledger import intend, logs_name, settle
 from anynet_study.dispatch.pack import pack_jobs
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.dispatch.slurm.commands import comment_of
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import Snapshot, snapshot, take
 from anynet_study.dispatch.task import Task, Worklist, worklist_file
 from anynet_study.errors import UserError, WorkFailedError
+from anynet_study.planning import PlannedRun
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep
 

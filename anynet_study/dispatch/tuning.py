@@ -8,12 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.plan import Plan, make_plan
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import Recorded
-from anynet_study.dispatch.settings import load_views
 from anynet_study.errors import UserError, counted
 from anynet_study.metrics import chance_error
+from anynet_study.planning import Plan, PlannedRun, load_views, make_plan
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep, stated
 

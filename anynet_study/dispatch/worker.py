@@ -11,7 +11,6 @@ from typing import TypeVar, cast
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.cost.memory import gpu_capacity
 from anynet_study.dispatch.journalling import (
     Trained,
     WorkerJournals,
@@ -24,14 +23,19 @@ from anynet_study.dispatch.journalling import (
     training_steps,
 )
 from anynet_study.dispatch.pack import cohorts
-from anynet_study.dispatch.plan import Plan, make_plan
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Retries
-from anynet_study.dispatch.settings import evaluations_by_dataset, load_views
 from anynet_study.dispatch.snapshot import check as check_snapshot
 from anynet_study.errors import UserError
 from anynet_study.models import backend_here
+from anynet_study.planning import (
+    Plan,
+    PlannedRun,
+    evaluations_by_dataset,
+    gpu_capacity,
+    load_views,
+    make_plan,
+)
 from anynet_study.store import scores_file
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep
@@ -236,10 +240,10 @@ class Worker:
         tried: Options,
         again: list[PlannedRun],
     ) -> Iterator[tuple[int, T, float]]:
-        """What some runs give, in turns: the place of each, its result and seconds, as it ends.
+        """Let some runs take turns. As each ends: its place, its result and its seconds.
 
-        One that raised is failed, or added to those to be tried `again`. Raises InterruptedRunError
-        when told to stop, once all are saved.
+        One that raised has failed, or is added to those to be tried `again`. Raises
+        InterruptedRunError when told to stop, once all are saved.
         """
         stopped = None
         for ended in train_together(starts, self.assignment.device):
@@ -289,9 +293,9 @@ class Worker:
         )
 
     def _before(self, run: PlannedRun) -> Turns[Weights | None]:
-        """The weights that a run starts from, if from any; not where it takes over a whole state.
+        """The weights that a run starts from; None if it has none, or takes over a whole state.
 
-        The run whose they are is trained for them if they are not there, and those before it.
+        If they are not there, the run that gives them is trained first, and those before it.
         """
         spec = run.spec
         if spec.pretrained is None and spec.weights is None:
@@ -307,7 +311,7 @@ class Worker:
         return None if spec.inherits == "state" else weights
 
     def _kept(self, run: PlannedRun) -> Weights | None:
-        """What is on disk of that which a run starts from; None: it is not there."""
+        """What a run starts from, as it is on disk; None if it is not there."""
         spec, study = run.spec, self.assignment.study
         if spec.weights is not None:
             return load_weights_file(Path(run.weights), spec.weights)
@@ -376,7 +380,7 @@ class Worker:
             self.journals.state.end_without_gpu(classify(error), error)
 
     def _evaluated_from_weights(self, run: PlannedRun) -> bool:
-        """Whether all that was missing of `run` is now had from its weights on disk."""
+        """Make the missing evaluations of `run` from its weights on disk; whether that was all."""
         if run.run_id not in self.assignment.recorded.runs:
             return False
         missing = self.assignment.recorded.missing_evaluations(run)

@@ -37,8 +37,11 @@ def use_bfloat16(network: AnyNet, resolution: int, backend: Backend | None = Non
         if isinstance(module, NormedConvolution):
             convolution, norm = module
             assert isinstance(convolution, nn.Conv2d)
-            chosen = on_gpu and not isinstance(convolution, MiddleTap)
-            way = way_for(convolution, sides[module], table) if chosen else RULE
+            way = RULE
+            if isinstance(convolution, MiddleTap):
+                convolution.channels_last = on_gpu
+            elif on_gpu:
+                way = way_for(convolution, sides[module], table)
             layers.append(Bfloat16Layer(convolution, norm, way=way))
             network.set_submodule(name, layers[-1])
     if backend is not None and backend.triton:

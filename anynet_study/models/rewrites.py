@@ -265,6 +265,10 @@ class MiddleTap(nn.Conv2d):
     In plain autograd: it runs under autocast and in a CUDA graph.
     """
 
+    #: Whether torch takes the result for channels last, so that the next layer need not copy it. On
+    #: a CPU, that layer would then round otherwise in bfloat16.
+    channels_last = False
+
     def __init__(self, layer: nn.Conv2d) -> None:
         widths = layer.in_channels, layer.out_channels
         super().__init__(
@@ -276,7 +280,10 @@ class MiddleTap(nn.Conv2d):
         """Maps (n, groups * i, 1, 1) to (n, groups * o, 1, 1); there is no bias."""
         vectors = input.reshape(len(input), self.groups, -1).transpose(0, 1)
         matrices = weight[:, :, 1, 1].unflatten(0, (self.groups, -1)).transpose(1, 2)
-        return torch.bmm(vectors, matrices).transpose(0, 1).reshape(len(input), -1, 1, 1)
+        rows = torch.bmm(vectors, matrices).transpose(0, 1)
+        if self.channels_last:
+            return rows.reshape(len(input), 1, 1, -1).contiguous().permute(0, 3, 1, 2)
+        return rows.reshape(len(input), -1, 1, 1)
 
 
 def use_middle_taps(network: AnyNet, resolution: int) -> None:

@@ -176,7 +176,8 @@ def covariate_grid(
     """Plot scores against a covariate on a logarithmic axis, with a line of each group.
 
     The arguments are those of `apr.covariate_fits`; `covariate` has a name. Scores are drawn from 0
-    (worst) to 100 (best). A group that allows no line has none, and the title says so.
+    (worst) to 100 (best). Titles have the slopes, in points for a tenfold covariate; a group that
+    allows no line has none, and the title says so.
     """
     first, *others = scores.columns
     table = normalised(scores, first, others, ranges) if others else scores
@@ -196,16 +197,15 @@ def covariate_grid(
             region = fit.region()
             _draw_line(panel, region.assign(x=10 ** region["x"]), colours[name])
             slope = wording.estimate(fit.slope, fit.slope_low, fit.slope_high)
-            titles.append(f"{name}: {slope} a tenfold, n = {fit.n}")
+            titles.append(f"{name}: {slope}, n = {fit.n}")
         style.log_axis(panel)
         panel.set_title("\n".join(titles), fontsize=6.5)
-        panel.set_xlabel(str(covariate.name))
+        panel.set_xlabel(wording.shorten(covariate.name, 26))
         unit = "0 to 100" if target in (ranges or {}) else "%"
         panel.set_ylabel(f"{wording.shorten(target, 22)} ({unit})")
     lines = [Line2D([], [], color=colours[name], linewidth=1.4) for name in groups]
-    drawn.legend(
-        lines, [f"{name} models" if name == "all" else f"models {name}" for name in groups]
-    )
+    labels = [f"{name} models" if name == "all" else f"models {name}" for name in groups]
+    drawn.legend(lines, labels, title=f"slopes: points for tenfold {covariate.name}")
     return drawn.figure
 
 

@@ -1,8 +1,9 @@
 """Results: run records, the workers' journals, and the HDF5 store collected from them.
 
-Journals, imported files and other stores each yield one table of records (`records`) and their
-arrays (`run_arrays`); `deduplicate` keeps one record of each run and orders them, and `write`
-makes the file, whose contents `layout` documents for any reader.
+`layout` describes the columns of every table once, for records, journals, the store and its
+readers. Journals, imported files and other stores each yield one table of records (`records`) and
+their arrays (`run_arrays`); `deduplicate` keeps one record of each run and orders them, and `write`
+makes the file, whose columns are those of the table.
 
 `journal` writes and reads journals, in checked `frames`; `collecting` makes the store of a study,
 `importing` one of other people's results; `opening` checks the layout of every store that is

@@ -247,14 +247,11 @@ def _check_table(file: h5py.File, name: str) -> None:
     key = _NEEDED[name][0]
     rows = len(_array(file, f"{name}/{key}", "text", (None,)))
     for column in columns:
-        known = COLUMNS[name].get(column)
-        if known is None or known.type is None:
-            _array(file, f"{name}/{column}", "any", (rows,))
-        else:
-            kind = "text" if is_text(known.type) else "number"
-            array = _array(file, f"{name}/{column}", kind, (rows,))
-            if kind == "number":
-                _check_values(f"/{name}/{column}", known, array[()])
+        known = COLUMNS[name].get(column, Column("", None))
+        kind = "any" if known.type is None else "text" if is_text(known.type) else "number"
+        array = _array(file, f"{name}/{column}", kind, (rows,))
+        if kind == "number":
+            _check_values(f"/{name}/{column}", known, array[()])
     _check_distinct(f"/{name}/{key}", read_texts(group[key]).to_pylist())
 
 

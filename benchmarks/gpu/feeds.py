@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from anynet_study.data import Decoders, JpegImages, add_dataset
-from anynet_study.dispatch.cost.memory import MOST
+from anynet_study.planning.memory import MOST
 from anynet_study.training.feeds import BatchStream, StreamedFeed
 from benchmarks.serving import BATCH
 from benchmarks.training.task import data_in

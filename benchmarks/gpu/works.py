@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from anynet_study.dispatch.cost.memory import MOST, device_memory, run_bytes
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import NO_RETRIES
 from anynet_study.dispatch.snapshot import take
 from anynet_study.dispatch.worker import train_runs
 from anynet_study.models import backend_here
+from anynet_study.planning.memory import MOST, device_memory, run_bytes
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder
 from anynet_study.training import DeviceImages, Options, Outcome, make_trainer, train

@@ -7,7 +7,8 @@ from statistics import median
 
 import numpy as np
 
-from anynet_study.dispatch import make_plan, open_sweep, train_all
+from anynet_study.dispatch import open_sweep, train_all
+from anynet_study.planning import make_plan
 from anynet_study.store import read_journal
 from anynet_study.study_folder import StudyFolder
 

@@ -16,12 +16,12 @@ from anynet_study.dispatch.calibration import (
     latest_runs,
     with_what_is_left,
 )
-from anynet_study.dispatch.cost.features import FloatArray, evaluation_features
-from anynet_study.dispatch.cost.prices import CPU_CORE, H100, V100
 from anynet_study.dispatch.opened import OpenStudy, open_sweep
-from anynet_study.dispatch.plan import Prices, make_plan
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import JournalReader, Recorded
+from anynet_study.planning.features import FloatArray, evaluation_features
+from anynet_study.planning.plan import Prices, make_plan
+from anynet_study.planning.planned_run import PlannedRun
+from anynet_study.planning.prices import CPU_CORE, H100, V100
 from anynet_study.store import JournalWriter, RunRecord
 
 SWEEP = """

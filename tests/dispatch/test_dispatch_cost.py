@@ -13,7 +13,9 @@ from anynet_study.data import Variant, load_dataset, make_view
 from anynet_study.data.catalog import CATALOG
 from anynet_study.design_space import Architecture, DesignSpace, Population
 from anynet_study.design_space.population_table import groups_of
-from anynet_study.dispatch.cost.features import (
+from anynet_study.errors import UserError
+from anynet_study.models import build
+from anynet_study.planning.features import (
     COST,
     MIXING_COST,
     Features,
@@ -23,7 +25,7 @@ from anynet_study.dispatch.cost.features import (
     layer_counts,
     run_features,
 )
-from anynet_study.dispatch.cost.memory import (
+from anynet_study.planning.memory import (
     CPU_MEMORY,
     GPU_MEMORY,
     MOST,
@@ -33,10 +35,8 @@ from anynet_study.dispatch.cost.memory import (
     run_bytes,
     shared_bytes,
 )
-from anynet_study.dispatch.cost.prices import CPU_CORE, H100, V100, built_in_cost, expected_cost
-from anynet_study.dispatch.cost.sizes import dataset_size
-from anynet_study.errors import UserError
-from anynet_study.models import build
+from anynet_study.planning.prices import CPU_CORE, H100, V100, built_in_cost, expected_cost
+from anynet_study.planning.sizes import dataset_size
 from anynet_study.training import Recipe
 from anynet_study.training.operators import TRANSFORMS
 

@@ -10,10 +10,10 @@ import submitit
 from tiny_study import TINY
 
 from anynet_study.dispatch import local
-from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
 from anynet_study.dispatch.local import LocalWorkers
 from anynet_study.dispatch.opened import open_sweep
 from anynet_study.dispatch.snapshot import take
+from anynet_study.planning.devices import gpu_here, gpus_here
 
 NO_LIBRARY = "there-is-no-such-library.so"
 #: What the driver's library answers on a machine with two GPUs.

@@ -7,16 +7,11 @@ import yaml
 from tiny_study import RUNS, TINY, Type
 
 from anynet_study.cli.dry_run import slurm_lines
-from anynet_study.dispatch.cost.prices import CPU_CORE
-from anynet_study.dispatch.dry_run import (
-    START_UP_CPU,
-    START_UP_GPU,
-    SlurmForecast,
-    forecast,
-    sweep_cost,
-)
+from anynet_study.dispatch.dry_run import START_UP_CPU, START_UP_GPU, SlurmForecast, forecast
 from anynet_study.dispatch.opened import OpenStudy, open_sweep
-from anynet_study.dispatch.plan import Plan
+from anynet_study.planning.cost import sweep_cost
+from anynet_study.planning.plan import Plan
+from anynet_study.planning.prices import CPU_CORE
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 

@@ -13,9 +13,9 @@ import yaml
 
 from anynet_study.dispatch import worker as work
 from anynet_study.dispatch.journalling import Trained, WorkerJournals, training_steps
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.worker import Assignment, Worker
 from anynet_study.models import Backend
+from anynet_study.planning.planned_run import PlannedRun
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anynet_study.dispatch.pack import WINDOW, cohorts, pack_by_length, pack_for_workers, units
-from anynet_study.dispatch.planned_run import PlannedRun
+from anynet_study.planning.planned_run import PlannedRun
 
 lengths = st.lists(st.floats(0.1, 1000), max_size=60)
 

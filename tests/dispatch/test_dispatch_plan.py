@@ -11,9 +11,9 @@ from tiny_study import TINY
 
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.pack import units
-from anynet_study.dispatch.plan import Plan, make_plan
-from anynet_study.dispatch.settings import load_views
 from anynet_study.errors import UserError
+from anynet_study.planning.plan import Plan, make_plan
+from anynet_study.planning.settings import load_views
 from anynet_study.sweep import Sweep
 from anynet_study.training.spec import RunSpec
 

@@ -12,11 +12,11 @@ from tiny_study import TINY
 
 from anynet_study.dispatch import recorded, worker
 from anynet_study.dispatch.opened import OpenStudy, open_sweep
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import Recorded, Retry
 from anynet_study.dispatch.worker import Worker
 from anynet_study.models import Backend
+from anynet_study.planning.planned_run import PlannedRun
 from anynet_study.store import JournalWriter, read_journal
 from anynet_study.training.options import Options, with_less_memory
 

@@ -11,10 +11,10 @@ from scripted_study import PACKED
 
 from anynet_study.dispatch import worker as worker_module
 from anynet_study.dispatch.journalling import WorkerJournals, evaluation_of
-from anynet_study.dispatch.planned_run import PlannedRun
 from anynet_study.dispatch.recorded import Failure, Recorded, Retry
 from anynet_study.dispatch.worker import Assignment, Worker
 from anynet_study.files import sha256_of
+from anynet_study.planning.planned_run import PlannedRun
 from anynet_study.store import (
     EvaluationRecord,
     RunRecord,

@@ -10,6 +10,8 @@ from test_models_bfloat16 import NETWORK, SHAPES, batch
 from torch import Tensor
 
 from anynet_study.models import AnyNet, Backend, build, norm_kernels, use_bfloat16
+from anynet_study.models.bfloat16 import Bfloat16Layer
+from anynet_study.models.rewrites import MiddleTap
 
 KERNELS = Backend("rewritten", "sm_90", 1, "cuda", triton=True)
 TORCH = dataclasses.replace(KERNELS, triton=False)
@@ -69,16 +71,32 @@ def test_they_are_as_near_to_the_exact_network_as_torchs_operators_are(
     assert by_kernels < 1.2 * by_torch
 
 
-def test_no_layer_is_given_maps_that_it_has_to_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, _, half = networks("excitation")  # the last maps are of one pixel
-    for layer in half.modules():
-        if type(layer).__name__ == "Bfloat16Layer":
-            layer.register_forward_hook(
-                lambda layer, given, y: seen.append(
-                    y.to(memory_format=torch.channels_last).data_ptr() == y.data_ptr()
-                )
-            )
+def needs_no_copy(maps: Tensor) -> bool:
+    """Whether torch takes the maps for channels last."""
+    return maps.to(memory_format=torch.channels_last).data_ptr() == maps.data_ptr()
+
+
+def test_no_layer_with_kernels_is_given_maps_that_it_has_to_copy() -> None:
+    """Not even those of one pixel, which the last stages have."""
+    _, _, half = networks("excitation")
     seen: list[bool] = []
+    for layer in half.modules():
+        if isinstance(layer, Bfloat16Layer):
+            layer.register_forward_hook(lambda _, __, maps: seen.append(needs_no_copy(maps)))
     half(batch().to(DEVICE))
     assert all(seen)
     assert len(seen) > 10
+
+
+def test_middle_taps_keep_channels_last_on_a_gpu() -> None:
+    _, half, _ = networks("excitation")
+    taps = [module for module in half.modules() if isinstance(module, MiddleTap)]
+    assert len(taps) == 3
+    for tap in taps:
+        maps = torch.randn(4, 1, 1, tap.in_channels, device=DEVICE).permute(0, 3, 1, 2)
+        assert needs_no_copy(tap(maps))
+        tap.channels_last = False
+        before = tap(maps)
+        assert not needs_no_copy(before)
+        tap.channels_last = True
+        assert torch.equal(tap(maps), before)

@@ -221,9 +221,12 @@ def test_a_store_is_verified_and_collect_gives_the_store_of_today(
     assert stores_equal(path, fresh / "results.h5") == []
 
 
-@pytest.mark.parametrize("version", range(4, SCHEMA_VERSION + 1))
-def test_evaluations_in_stores(version: int, tmp_path: Path) -> None:
-    path = unpacked(f"version-{version}-evaluated.h5", tmp_path)
+EVALUATED = [f"{version}-evaluated" for version in range(4, SCHEMA_VERSION + 1)]
+
+
+@pytest.mark.parametrize("name", [*EVALUATED, "6-kind", "7-scores"])
+def test_evaluations_in_stores(name: str, tmp_path: Path) -> None:
+    version, path = int(name[0]), unpacked(f"version-{name}.h5", tmp_path)
     assert [finding for finding in verify(path) if not finding.note] == []
     store = ResultStore(path)
     table = store.evaluations()

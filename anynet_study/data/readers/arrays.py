@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.io import loadmat, whosmat
 
 from anynet_study.data.readers import names
-from anynet_study.data.readers.image_tables import Row, Rows, listing_of
 from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.readers.table_rows import Row, Rows, listing_of
 from anynet_study.data.source.member import Member, Window
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder

@@ -1,22 +1,20 @@
 """Tables of images: which column is what, by what their cells mean, and what they say."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from pathlib import PurePosixPath
 from typing import Any
 
 from anynet_study.data.readers import names
 from anynet_study.data.readers.image_finder import ImageFinder
-from anynet_study.data.readers.listing import Example, Listing, Unread
 from anynet_study.data.readers.safe_files import read_records
 from anynet_study.data.readers.sidecars import sidecar_records, sidecars_in
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted
-from anynet_study.sheets import JSON_LINES, SEVERAL, Csv, normal_form
+from anynet_study.errors import UserError
+from anynet_study.sheets import JSON_LINES, Csv, normal_form
 
 LAYOUT = "table of images"
 #: Options that say how tables are read, and those of them that make a table of a folder.
@@ -25,18 +23,14 @@ CHOICES = (*LABEL_CHOICES, "group_column", "split_column", "split_values")
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
 #: Such files are often no tables: they are named if they were chosen, or called like tables.
 OFTEN_OTHER = (".txt", ".json")
+#: Tables that are not read.
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
 #: More files than this of one suffix in a folder belong to the images, one to each.
 MOST_TABLES = 20
 #: Rows that are looked at to see which column names images, and which share must be found.
 LOOKED_AT, SHARE = 200, 0.5
 #: Cells of a column that says of each image whether it has a class; -1 where no cell says 0.
 YES, NO, MINUS = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", ""}, {"-1", "-1.0"}
-#: Names of columns of classes have these where there is none.
-NO_CLASS = {"", "na", "n/a", "nan", "null"}
-#: Tables that are not read, and what cells with several classes may have between them: the last
-#: are in names of classes as well, if not all they part are classes.
-SPREADSHEETS = (".xlsx", ".xls", ".ods")
-MARKS, UNSURE_MARKS = "|;", ",/+& "
 
 
 @dataclass(frozen=True)
@@ -76,6 +70,10 @@ class ImageTable:
         if self.flags and not self.labels:
             told += [f"several classes of an image? --label-column {','.join(self.flags)}"]
         return ", ".join(told)
+
+    def marks(self) -> list[tuple[bool, ...]]:
+        """Whether each image has each class, where each class is a column."""
+        return _marks(map(self.column, self.labels))
 
     def column(self, name: str) -> list[str]:
         """The cells of a column."""
@@ -379,184 +377,3 @@ def _repeats(name: str, cells: Sequence[str] | None) -> bool:
 
 def _listed(header: Sequence[str]) -> str:
     return f"{', '.join(header[:12])}{', ...' if len(header) > 12 else ''}"
-
-
-@dataclass(frozen=True)
-class Row:
-    """What tables say of one image."""
-
-    labels: tuple[str, ...] = ()
-    group: str = ""
-    #: train, test or validation; None: nothing.
-    part: str | None = None
-
-
-@dataclass
-class Rows:
-    """What tables say of images, by path; and what could not be read of them."""
-
-    images: dict[str, Row]
-    broken: list[Unread]
-
-
-def read_rows(source: Source, root: Folder, tables: Sequence[ImageTable]) -> Rows:
-    """What `tables` say of the images, each of which is in one row.
-
-    Rows of an image that is not there, and that repeat an image, are broken.
-    """
-    rows = Rows({}, [])
-    for table in tables:
-        where = source.where(root.join(table.file))
-        groups = table.column(table.group) if table.group else [""] * len(table.rows)
-        parts = _parts(where, table, source.choices, len(tables) > 1)
-        labels = _row_labels(where, table, source.choices)
-        cells = zip(table.column(table.image), labels, groups, parts, strict=True)
-        for cell, classes, group, part in cells:
-            try:
-                image = table.finder.find(cell)
-            except UserError as error:
-                raise UserError(f"{where}: {error}") from None
-            if image is None:
-                reason = f"{table.file} lists it, but it is not there"
-                rows.broken.append(Unread(cell, reason))
-            elif image in rows.images:
-                known = rows.images[image].labels
-                if known != classes:
-                    told = " and ".join(repr(", ".join(found)) for found in (known, classes))
-                    raise UserError(f"{where}: {image} is listed twice, as {told}")
-                rows.broken.append(Unread(image, f"{table.file} lists it twice"))
-            elif part != names.NONE and (classes or not table.labels):
-                rows.images[image] = Row(classes, group, part)
-    return rows
-
-
-def _row_labels(where: str, table: ImageTable, choices: Choices) -> list[tuple[str, ...]]:
-    """The classes of each row, in words."""
-    if not table.labels:
-        return [()] * len(table.rows)
-    if len(table.labels) > 1:
-        unclear = next((name for name in table.labels if name not in table.flags), None)
-        if unclear is not None:
-            raise UserError(f"{where}: column {unclear!r} holds more than 0 and 1 (or 1 and -1)")
-        marks = _marks(map(table.column, table.labels))
-        found = [tuple(compress(table.labels, row)) for row in marks]
-    else:
-        found = _in_cells(where, table, choices.label_separator)
-    if () in found and choices.no_class is None:
-        image = table.column(table.image)[found.index(())]
-        told = " and ".join(map(repr, table.labels))
-        raise UserError(
-            f"{where}: {image} has no class in column {told} ({found.count(())} of "
-            f"{len(found)} images); --no-class NAME makes them a class, --no-class none leaves "
-            "them out"
-        )
-    without = () if choices.no_class == names.NONE else (str(choices.no_class),)
-    return [classes or without for classes in found]
-
-
-def _in_cells(where: str, table: ImageTable, separator: str | None) -> list[tuple[str, ...]]:
-    """The classes in each cell of one column; UserError where a cell may have several."""
-    cells = [" ".join(cell.split()) for cell in table.column(table.labels[0])]
-    if all(re.fullmatch(r"-?\d+\.0", cell) for cell in cells if cell):
-        cells = [cell.removesuffix(".0") for cell in cells]
-    if separator or any(SEVERAL in cell for cell in cells):
-        split = (cell.split(separator or SEVERAL) for cell in cells)
-        parts = ([part.strip(" []'\"" if separator else " ") for part in row] for row in split)
-        return [tuple(dict.fromkeys(filter(None, found))) for found in parts]
-    if separator is None and (mark := _mark({*cells})) is not None:
-        several = next(cell for cell in cells if mark in cell)
-        raise UserError(
-            f"{where}: column {table.labels[0]!r} says {several!r}: several classes? Say with "
-            f"--label-separator {mark!r} what is between them, or that it is nothing: ''"
-        )
-    return [() if cell.lower() in NO_CLASS else (cell,) for cell in cells]
-
-
-def _mark(cells: set[str]) -> str | None:
-    """What seems to be between several classes in a cell."""
-    for mark in MARKS:
-        joined = [cell for cell in cells if re.search(rf"\S\s*\{mark}\s*\S", cell)]
-        if joined and len(cells) > len({p.strip() for cell in cells for p in cell.split(mark)}):
-            return mark
-    if any(re.fullmatch(r"\[.*,.*\]", cell) for cell in cells):
-        return ","
-    for mark in UNSURE_MARKS:
-        joined = [cell for cell in cells if mark in cell]
-        parts = {part.strip() for cell in joined for part in cell.split(mark)}
-        if joined and parts <= cells:
-            return mark
-    return None
-
-
-def _parts(where: str, table: ImageTable, choices: Choices, several: bool) -> list[str | None]:
-    """The part of each row: by its column of splits, or where there are several tables their names.
-
-    UserError for a word that is not known: `--split-values` says what it means.
-    """
-    if table.split is None:
-        return [table.part if several else None] * len(table.rows)
-    told = choices.split_words()
-    known: dict[str, str] = {}
-    cells = table.column(table.split)
-    for cell in dict.fromkeys(cells):
-        part = told.get(cell) or names.part_of(cell)
-        if part is None:
-            words = ",".join(f"{word}=..." for word in sorted({*cells}))
-            raise UserError(
-                f"{where}: column {table.split!r} says {cell!r}, which is none of train, test and "
-                f"validation; say what its words mean with --split-values {words} (train, test, "
-                f"validation or none), choose another column with --split-column, or none"
-            )
-        known[cell] = part
-    return [known[cell] for cell in cells]
-
-
-def in_order(labels: Iterable[str]) -> list[str]:
-    """Numbers in their order, others as text."""
-    found = {*labels}
-    numeric = all(label.isascii() and label.isdigit() for label in found)
-    return sorted(found, key=int if numeric else str)
-
-
-def listing_of(
-    source: Source,
-    root: Folder,
-    layout: str,
-    rows: Rows,
-    classes: Mapping[str, str] | None = None,
-    *,
-    table: str = "",
-    **more: Any,
-) -> Listing:
-    """The images that tables list; a validation part is the test split where there is no other.
-
-    `classes`: the class of each label, by default itself. UserError where none is for training.
-    """
-    counts = Counter(label for row in rows.images.values() for label in row.labels)
-    labels = in_order(counts)
-    called = {label: label for label in labels} if classes is None else classes
-    unknown = next((label for label in labels if label not in called), None)
-    if unknown is not None:
-        told = f"no name for label {unknown!r}; legal: {', '.join(called)}"
-        raise UserError(f"{source.where(root.join(table))}: {told}")
-    found = tuple(dict.fromkeys(called[label] for label in labels))
-    number = {label: found.index(called[label]) for label in labels}
-    parts: dict[str, list[Example]] = defaultdict(list)
-    for image, row in rows.images.items():
-        # An image of several classes is stratified by its rarest.
-        first, *others = sorted(row.labels, key=lambda label: (counts[label], label))
-        also = tuple(sorted(number[label] for label in others))
-        example = Example(image, number[first], row.group, also=also)
-        parts[row.part or "train"].append(example)
-    train, test = parts["train"], parts["test"] or parts["validation"] or None
-    if not train:
-        raise UserError(f"{source.where(root.path)}: the table has no training image")
-    unused = parts["validation"] if parts["test"] else []
-    notes = [f"{counted(len(unused), 'image')} for validation not read"] if unused else []
-    several = any(len(row.labels) > 1 for row in rows.images.values())
-    own: dict[str, Any] = {
-        "multi_label": several,
-        "broken": tuple(rows.broken),
-        "notes": tuple(notes),
-    }
-    return Listing.found(layout, root, found, train, test, **(own | more))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from anynet_study.data.readers.image_finder import ImageFinder
-from anynet_study.data.readers.image_tables import Row, Rows, listing_of
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.readers.safe_files import checked_id, columns_of, read_table, read_texts
+from anynet_study.data.readers.table_rows import Row, Rows, listing_of
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError

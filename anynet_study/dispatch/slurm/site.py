@@ -66,9 +66,9 @@ def _minutes(limit: str) -> float | None:
 
 
 def nodes_to_exclude(hosts: Collection[str], partitions: str = "") -> frozenset[str]:
-    """Those of some hosts that are nodes of the partitions (all: ""), by Slurm's names for them.
+    """Those of some hosts that are nodes of the partitions ("": of all), by Slurm's names for them.
 
-    None at all where they are more than half of the nodes, or sinfo does not answer: sbatch
+    No node is excluded where these are more than half of all, or sinfo does not answer: sbatch
     refuses a job that no node may run.
     """
     if not hosts:

@@ -1,4 +1,4 @@
-"""How large datasets and test sets are before their data is there: by the catalog."""
+"""How large datasets and test sets are: as they are there, or else by the catalog."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ from anynet_study.data import (
     make_view,
     present,
 )
-from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
 from anynet_study.errors import UserError
+from anynet_study.planning.features import FurtherEvaluation, Workload
 from anynet_study.sweep import Sweep
 from anynet_study.training import (
     EvaluationSet,
@@ -37,7 +37,7 @@ class DatasetSize:
     test_images: int
     #: Side of the packed images in pixels.
     side: int
-    #: False: the dataset is not there yet, these are the catalog's counts.
+    #: False if the dataset is not there yet, and these are the counts of the catalog.
     known: bool
     validation_images: int = 0
     #: Whether an image can have several classes.
@@ -55,9 +55,9 @@ def is_there(name: str) -> bool:
 
 
 def dataset_size(variant: Variant, match: DatasetSize | None = None) -> DatasetSize:
-    """The size of a view by the catalog, of a union also by what of it is there.
+    """The size of a view by the catalog. Parts of a union that are there count as they are.
 
-    `match`: the size of that whose number of images it takes.
+    `match`: the size of the dataset whose number of training images the view takes.
     """
     bases = [_whole_size(base, variant) for base in variant.bases]
     # A union is taken to have as many classes as its largest part: names are not known yet.
@@ -153,7 +153,7 @@ def _expected(
     size: DatasetSize,
     view: DatasetView | None,
 ) -> EvaluationSet | FurtherEvaluation | None:
-    """The evaluation of networks trained on one dataset; None where it will not be applied."""
+    """The evaluation of networks that are trained on one dataset; None if it does not apply."""
     there = spec.test_set is None or is_there(spec.test_set)
     if view is not None and there:
         return make_evaluation_set(spec, view)
@@ -179,7 +179,7 @@ def _expected(
 
 
 def _at(test: EvaluationSet | FurtherEvaluation, moment: Moment) -> FurtherEvaluation:
-    """A test of another network of a run."""
+    """The same test of the network that a run has at another moment."""
     if isinstance(test, EvaluationSet):
         return FurtherEvaluation.of(at_moment(test, moment))
     return replace(test, evaluation_id=f"{test.evaluation_id}{moment.suffix}", moment=moment)

@@ -16,10 +16,10 @@ from anynet_study.data import (
     union_of,
 )
 from anynet_study.design_space import AnyNetwork, Architecture, Group, Population, groups_of
-from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
-from anynet_study.dispatch.cost.sizes import DatasetSize, size_of_view
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
+from anynet_study.planning.features import FurtherEvaluation, Workload
+from anynet_study.planning.sizes import DatasetSize, size_of_view
 from anynet_study.sweep import START_KEYS, VALIDATION, Sweep, Trial
 from anynet_study.training import (
     OF_HEADS,
@@ -91,7 +91,7 @@ def load_views(
 
 
 def make_views(sweep: Sweep, opened: Mapping[str, PackedDataset]) -> dict[str, DatasetView]:
-    """The sweep's views of datasets that are `opened`; left out are those that need others, too."""
+    """The sweep's views of datasets that are `opened`; views that need others are left out."""
     views: dict[str, DatasetView] = {}
     # Those whose sizes others take come first.
     for label in sorted(sweep.datasets, key=lambda label: sweep.datasets[label].match is not None):
@@ -113,7 +113,7 @@ def datasets_of(sweep: Sweep) -> tuple[list[str], list[str]]:
 
 @contextmanager
 def naming(label: str) -> Iterator[None]:
-    """Say in a UserError which dataset of the sweep it is about."""
+    """Let a UserError say which dataset of the sweep it is about."""
     try:
         yield
     except UserError as error:
@@ -229,9 +229,9 @@ def _further_work(
 
 
 def columns_of(sweep: Sweep) -> list[tuple[str, str, int | None]]:
-    """Dataset and recipe of each setting, and the place of that from whose weights it starts.
+    """Dataset and recipe of each setting, and the place of the one whose weights it starts from.
 
-    In the sweep's order, those that start from others' weights after all others.
+    They are in the sweep's order, but settings that start from others' weights come after these.
     """
     pairs = [
         (label, name)
@@ -322,7 +322,7 @@ def resolve(
 
 
 def refuse_twins(settings: Sequence[Setting]) -> None:
-    """A run is recorded once, so two names for the same run would leave one without results."""
+    """UserError for two names of one setting: a run is recorded once, so one would have none."""
     names: dict[object, str] = {}
     for setting in settings:
         this = f"dataset {setting.dataset} with recipe {setting.recipe}"

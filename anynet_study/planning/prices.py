@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from anynet_study.dispatch.cost.devices import gpu_here
-from anynet_study.dispatch.cost.features import Features, FloatArray
 from anynet_study.errors import UserError, counted
 from anynet_study.files import read_regular
+from anynet_study.planning.devices import gpu_here
+from anynet_study.planning.features import Features, FloatArray
 
 #: Slurm options that ask for a GPU, by submitit's names.
 GPU_OPTIONS = ("gpus_per_node", "gpus_per_task", "gres")
@@ -98,10 +98,10 @@ H100 = CostModel("H100 GPU", _H100, is_estimate=True)
 
 
 def expected_cost(cluster: str, slurm: Mapping[str, Any], gpu: str = "") -> CostModel:
-    """The device on which a sweep will be trained: this machine's, or what Slurm is asked for.
+    """The cost on the device on which a sweep will be trained: here, or what Slurm is asked for.
 
-    Slurm's is a GPU where one of its options asks for one; which, their words tell, such as
-    `gres: gpu:h100:1`, or else `gpu`, the kind that the partition has.
+    Slurm gives a GPU where one of the options asks for one. Its kind is told by their words, such
+    as `gres: gpu:h100:1`, or else by `gpu`, the kind that the partition has.
     """
     if cluster != "slurm":
         return built_in_cost(gpu_here() or "cpu")

@@ -10,13 +10,13 @@ from typing import overload
 
 from anynet_study.data import DatasetView, KeptDatasets
 from anynet_study.design_space import AnyNetwork, ForeignNetwork, Population
-from anynet_study.dispatch.brackets import Brackets, Judge, not_known
-from anynet_study.dispatch.cost.features import evaluation_features, run_features
-from anynet_study.dispatch.cost.prices import CostModel, expected_cost
-from anynet_study.dispatch.planned_run import PlannedRun
-from anynet_study.dispatch.settings import Setting, refuse_twins, settings_of
 from anynet_study.errors import UserError
 from anynet_study.files import sha256_of
+from anynet_study.planning.brackets import Brackets, Judge, not_known
+from anynet_study.planning.features import evaluation_features, run_features
+from anynet_study.planning.planned_run import PlannedRun
+from anynet_study.planning.prices import CostModel, expected_cost
+from anynet_study.planning.settings import Setting, refuse_twins, settings_of
 from anynet_study.sweep import RecipeSpec, Sweep, stated
 from anynet_study.training import Inherited, RunSpec, as_json, canonical_text, id_of
 
@@ -35,7 +35,7 @@ class Plan(Sequence[PlannedRun]):
     population: Population
     settings: tuple[Setting, ...]
     runs: Sequence[PlannedRun]
-    #: Of tuned recipes: the runs that are chosen, by validation, as far as that is known.
+    #: The runs of tuned recipes that validation has chosen, as far as that is known.
     chosen: frozenset[str] = frozenset()
     #: How many further runs of tuned recipes follow when others have ended.
     awaited: int = 0
@@ -71,7 +71,7 @@ class Plan(Sequence[PlannedRun]):
         return self.where(lambda run: run.run_id in chosen)
 
     def called(self, run: PlannedRun) -> str:
-        """The recipe that a run's error is of: the tuned one's, if it is chosen."""
+        """The recipe whose error a run gives: a chosen trial gives that of the tuned recipe."""
         return stated(run.recipe) if run.run_id in self.chosen else run.recipe
 
     def inherited(self, run: PlannedRun) -> set[Inherited]:
@@ -98,7 +98,7 @@ class Plan(Sequence[PlannedRun]):
 
 
 class Prices:
-    """Seconds of parts of a plan's runs by a cost model, each computed for all architectures."""
+    """Predicts seconds of parts of a plan's runs, each at once for all architectures."""
 
     def __init__(self, plan: Plan, cost: CostModel) -> None:
         self._population, self._cost = plan.population, cost
@@ -139,8 +139,8 @@ def make_plan(
 ) -> Plan:
     """All runs that a sweep asks for. UserError where a recipe does not fit a dataset.
 
-    Of tuned recipes, those that follow from what `judge` knows of the trials' runs. `digests` and
-    `beside`: see `plan_of`; `kept`: see `load_dataset`.
+    A tuned recipe has the runs that follow from the errors that `judge` knows of its trials.
+    `digests` and `beside`: see `plan_of`; `kept`: see `load_dataset`.
     """
     cost = cost or expected_cost(sweep.launch.cluster, sweep.launch.slurm)
     settings = settings_of(sweep, views, kept)
@@ -150,9 +150,10 @@ def make_plan(
 def _wanted(
     sweep: Sweep, population: Population, settings: Sequence[Setting]
 ) -> Callable[[int, int], list[int]]:
-    """By seed and place in the population: the places of the settings in which it is trained.
+    """A function that gives, by seed and place in the population, the places of the settings.
 
-    With those that these start from, even if a sweep does not ask for more seeds of them.
+    They are those in which the architecture is trained with the seed, and those that these start
+    from, even if the sweep does not ask for more seeds of them.
     """
     asked, trained = sweep.replicates, {}
     for name, recipe in sweep.trained.items():
@@ -232,11 +233,11 @@ def plan_of(
     digests: Mapping[str, str] = NO_DIGESTS,
     beside: Container[str] | None = None,
 ) -> Plan:
-    """All runs of a population in some settings; of trials those that `judge` lets go on.
+    """All runs of a population in some settings, and the trials that `judge` lets go on.
 
-    `digests`: SHA-256 of files of weights, by path. Other files are read; UserError where that
-    cannot be done. `beside`: ids of runs. The plan then has the rows of these runs alone: a row is
-    an architecture with one seed, and has all that its runs start from.
+    `digests`: SHA-256 of files of weights, by path. Other files are read, with UserError where that
+    cannot be done. `beside`: ids of runs. The plan then has only the rows in which these are: a row
+    is an architecture with one seed, and has all the runs that its runs start from.
     """
     refuse_twins(settings)
     wanted = _wanted(sweep, population, settings)

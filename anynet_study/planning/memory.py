@@ -17,8 +17,8 @@ from anynet_study.design_space import (
     parameters,
     training_memory,
 )
-from anynet_study.dispatch.cost.features import Workload, layer_counts
-from anynet_study.dispatch.cost.sizes import size_of_view
+from anynet_study.planning.features import Workload, layer_counts
+from anynet_study.planning.sizes import size_of_view
 from anynet_study.training import Recipe, largest_batch
 
 MIB = 1 << 20

@@ -9,17 +9,17 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from anynet_study.dispatch.planned_run import PlannedRun
-from anynet_study.dispatch.settings import Setting
+from anynet_study.planning.planned_run import PlannedRun
+from anynet_study.planning.settings import Setting
 from anynet_study.sweep import Tuning
 
-#: The validation error of a run in percent, by the evaluation of this id: infinite where the run
-#: diverged, None where it has not come to its end.
+#: Gives the validation error (%) of a run in the evaluation of this id. It is infinite if the run
+#: diverged, and None before the run has ended.
 Judge = Callable[[PlannedRun, str], float | None]
 
 
 def not_known(run: PlannedRun, evaluation_id: str) -> float | None:
-    """Judge no run: none has been trained."""
+    """A judge that knows of no run that was trained."""
     return None
 
 
@@ -31,7 +31,7 @@ class Bracket:
     #: Of each rung: validation errors by trial, and the runs.
     errors: list[dict[int, float | None]] = field(init=False)
     runs: list[dict[int, str]] = field(init=False)
-    #: Ids of the runs that the plan has of the chosen setting with further seeds.
+    #: Ids of the planned runs that repeat the chosen setting with further seeds.
     replicates: set[str] = field(default_factory=set)
     #: The further seeds with which the chosen setting is to be trained.
     seeds: set[int] = field(default_factory=set)
@@ -41,7 +41,7 @@ class Bracket:
         self.runs = [{} for _ in self.tuning.counts]
 
     def best(self, rung: int, count: int) -> list[int]:
-        """The trials of the lowest errors; of equal ones, the first. None before all have ended."""
+        """The trials with the lowest errors (of equal ones the first); [] before all have ended."""
         known = [(error, trial) for trial, error in self.errors[rung].items() if error is not None]
         if len(known) < self.tuning.counts[rung]:
             return []
@@ -52,7 +52,7 @@ class Bracket:
         return next(iter(self.best(len(self.errors) - 1, 1)), None)
 
     def asks_for(self, trial: int, rung: int, seed: int) -> bool:
-        """Whether a run is wanted by now; of further seeds only the chosen setting is."""
+        """Whether a run is wanted by now. Only the chosen setting is repeated with other seeds."""
         if seed:
             return rung == len(self.errors) - 1 and trial == self.chosen()
         return rung == 0 or trial in self.best(rung - 1, self.tuning.counts[rung])
@@ -89,7 +89,7 @@ class Brackets:
         bracket.errors[trial.rung][trial.number] = math.inf if unknown else error
 
     def chosen(self) -> Iterator[str]:
-        """The ids of the runs whose errors are those of tuned recipes."""
+        """The ids of the runs whose errors count as the errors of tuned recipes."""
         for bracket in self._brackets.values():
             if (trial := bracket.chosen()) is not None:
                 yield bracket.runs[-1][trial]

@@ -1,1 +1,0 @@
-"""What runs take: seconds, memory and prices, from shapes and from a study's own runs."""
