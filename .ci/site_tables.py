@@ -22,7 +22,7 @@ PARTS += ("replicates", "evaluations", "launch")
 def written(page: Path) -> str:
     """The page as it should be: what its marks name stands between them."""
     made: dict[str, Callable[[], str]] = {"keys": keys, "experiments": experiments}
-    made |= {"scripts": scripts, "names": lambda: names(page)}
+    made |= {"scripts": scripts, "analyses": analyses, "names": lambda: names(page)}
     text = page.read_text(encoding="utf-8")
     for mark, make in made.items():
         begin, end = f"<!-- {mark} -->", f"<!-- end of {mark} -->"
@@ -56,6 +56,36 @@ def experiments() -> str:
     said = (ROOT / "sweeps" / "README.md").read_text(encoding="utf-8").partition("\n")[2]
     said = said.replace("](../docs/", "](")
     return re.sub(r"\[([^]]+)\]\(\.\./[^)]*\)", r"\1", said)  # a page links to pages alone
+
+
+def analyses() -> str:
+    """Every analysis below its section: question, figures, what it needs and how to read it."""
+    from anynet_study.analyses import ANALYSES, SECTIONS
+
+    lines = []
+    titles = {section.id: section.title for section in SECTIONS} | {"": "Not on the page"}
+    for place, title in titles.items():
+        mine = [it for it in ANALYSES.values() if it.section == place]
+        lines += [f"### {title}", ""] if mine else []
+        for it in mine:
+            figures = ", ".join(f"`{figure.name}`" for figure in it.figures)
+            told = _papers_of(it)
+            needs = f" Needs: {', '.join(it.needs).replace('_', ' ')}." if it.needs else ""
+            shown = f" Figures: {figures}." if figures else ""
+            source = f" Source: {told}." if told else ""
+            lead = " ".join(filter(None, [it.lead, it.note]))
+            lines += [f"**{it.title}** (`{it.name}`).{shown}{needs}{source} {lead}".rstrip(), ""]
+    return "\n".join(lines)
+
+
+def _papers_of(analysis: object) -> str:
+    """The papers that the module of an analysis names, from the first line of its docstring."""
+    for name, module in sys.modules.items():
+        if name.startswith("anynet_study.analyses.") and analysis in vars(module).values():
+            found = re.search(r"\(([^()]*paper[^()]*)\)", (module.__doc__ or "").split("\n")[0])
+            if found and not name.endswith("registry"):
+                return found[1]
+    return ""
 
 
 def scripts() -> str:

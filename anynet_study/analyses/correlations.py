@@ -138,9 +138,14 @@ def narrower(sizes: pd.DataFrame) -> list[str]:
     if row["width"] <= NARROW:
         return [f"{said}: no more architectures are needed."]
     return [
-        f"{said}. It would be half as wide with about {row['for_half']:,} architectures, and "
-        f"{NARROW} wide with about {row['for_a_tenth']:,}."
+        f"{said}. It would be half as wide with about {roughly(row['for_half'])} architectures, "
+        f"and {NARROW} wide with about {roughly(row['for_a_tenth'])}."
     ]
+
+
+def roughly(count: int) -> str:
+    """A count with two digits that mean something: 606 is written 610."""
+    return f"{int(float(f'{count:.2g}')):,}"
 
 
 def advised(study: Study, sizes: pd.DataFrame) -> list[str]:

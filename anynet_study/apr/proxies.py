@@ -164,7 +164,8 @@ def best_proxies(
     result.insert(5, "best", best)
     best_first = np.lexsort([-result["estimate"], np.arange(len(result)) // size])
     result = result.iloc[best_first].reset_index(drop=True)
-    family = f"{counted(len(targets), 'target')} and {size} proxies"
+    proxies = "1 proxy" if size == 1 else f"{size} proxies"
+    family = f"{counted(len(targets), 'target')} and {proxies}"
     return with_attrs(result, level, method, weighted=weights is not None, family=family)
 
 

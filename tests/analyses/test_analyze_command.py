@@ -278,7 +278,7 @@ def test_roles_and_units_come_from_options(wide: Path) -> None:
     roles = ["--source", names[0], "--family", f"{names[0]}=9,{names[1]}=2"]
     text = run(wide, *roles, "--targets", f"{names[2]}=2", "--table", "match", "--accuracy")
     assert "average" not in text  # of one target it would say the same again
-    assert f"{names[2]} (2)" in text
+    assert text.count("pets-with-a-") >= 2
 
 
 @pytest.mark.parametrize(

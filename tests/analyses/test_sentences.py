@@ -181,7 +181,7 @@ def test_narrower() -> None:
     ]
     assert narrower(frame(*rows, columns=columns)) == [
         "The widest interval, of x with a, spans 0.40 with 1,100 architectures. It would be half "
-        "as wide with about 4,390 architectures, and 0.1 wide with about 17,000."
+        "as wide with about 4,400 architectures, and 0.1 wide with about 17,000."
     ]
     assert narrower(frame(("x", "c", NAN, 9, 9, 9), columns=columns)) == []
     narrow = frame(("x", "a", 0.06, 289, 1156, 289), columns=columns)

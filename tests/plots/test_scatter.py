@@ -114,8 +114,8 @@ def test_the_matrix_has_points_below_and_correlations_above_the_diagonal() -> No
     ]
     shades = [each.get_facecolor() for each in figure.artists if isinstance(each, Rectangle)]
     assert len(shades) == 3
-    assert shades[0][0] > shades[0][2]  # red: positive
-    assert shades[1][0] < shades[1][2]  # blue: negative
+    assert shades[0][0] < shades[0][2]  # blue: positive
+    assert shades[1][0] > shades[1][2]  # orange: negative
 
 
 @pytest.mark.slow
