@@ -32,7 +32,6 @@ from anynet_study.planning import evaluations_by_dataset, resolve_on
 from anynet_study.provenance import code_version
 from anynet_study.store import (
     CollectReport,
-    ResultStore,
     collect,
     find_store,
     is_behind,
@@ -282,7 +281,7 @@ def bring_up_to_date(where: str | Path, tell: Callable[[str], None]) -> None:
         return
     if folder.results.exists():
         try:
-            if not is_behind(ResultStore(folder.results), folder.journals):
+            if not is_behind(folder.results, folder.journals):
                 return
         except UserError:  # the command that reads it says what is wrong with it
             return

@@ -122,6 +122,7 @@ def test_half_of_a_new_test_set_is_trained_on_and_the_other_half_tested(
         "evaluations.half={test_set: new-half, datasets: [digits, with-new]}",
         "replicates.count=1",
         "recipes.basic.epochs=1",
+        "recipes.basic.warmup_epochs=0",
     ]
     train(tmp_path, SWEEPS / "quickstart.yaml", *changes)
     store = ResultStore(tmp_path / "studies/halves/results.h5")

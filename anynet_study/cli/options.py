@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from anynet_study.analyses.arguments import studies_and_files
+from anynet_study.errors import UserError
 
 
 def opt(text: str, *names: str, **how: Any) -> Any:
@@ -53,7 +54,23 @@ AsIs = Annotated[
 
 def current(sources: Iterable[str | Path], as_is: bool) -> None:
     """Collect the studies among these whose journals hold more than their results."""
-    from anynet_study.stages import bring_up_to_date
-
     for source in sources if not as_is else ():
-        bring_up_to_date(source, lambda line: typer.echo(line, err=True))
+        if _may_be_behind(Path(source)):
+            from anynet_study.stages import bring_up_to_date
+
+            bring_up_to_date(source, lambda line: typer.echo(line, err=True))
+
+
+def _may_be_behind(source: Path) -> bool:
+    """Whether a study is named whose journals may hold more, found without reading its sweep."""
+    from anynet_study.store import is_behind
+
+    places = [source.parent] if source.name == "results.h5" else [source, "studies" / source]
+    folder = next((place for place in places if (place / "sweep.yaml").is_file()), None)
+    results = None if folder is None else folder / "results.h5"
+    if folder is None or results is None or not results.exists():
+        return folder is not None
+    try:
+        return is_behind(results, folder / "journals")
+    except UserError:  # the command that reads it says what is wrong with it
+        return False

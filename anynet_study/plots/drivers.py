@@ -75,7 +75,8 @@ def importance_grid(table: pd.DataFrame, axes: Sequence[Axes] | None = None) -> 
     kinds = list(COLOURS)
     parameters = sorted(set(table["parameter"]), key=lambda p: (kinds.index(p[0]), int(p[1:])))
     height = max(0.5 + 0.11 * len(parameters), 2.2)
-    drawn = style.panels(len(datasets), height, axes, columns=4, least=height)
+    # Names of parameters have room in rows a quarter of a page high.
+    drawn = style.panels(len(datasets), height, axes, columns=4, least=style.PAGE / 4)
     highest = max(float(table["high"].fillna(0).max()), 0.05)
     # Estimates of what is nothing lie below 0; their whiskers are seen whole, but for wild ones.
     lowest = min(max(float(table["low"].fillna(0).min()), -highest), -0.1 * highest)

@@ -37,12 +37,12 @@ from anynet_study.store.journal import read_journals
 from anynet_study.store.opening import NewerStoreError, open_store, opened
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import KINDS
-from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import (
     OTHER_LABELS,
     contradicted,
     evaluations_table,
+    read_table,
     run_column,
 )
 from anynet_study.store.write import Contents, write_store
@@ -129,9 +129,13 @@ def collect(
     return replace(made, problems=[*unlike, *made.problems])
 
 
-def is_behind(store: ResultStore, journals: Path) -> bool:
-    """Whether journals hold more than when a store was collected from them: one is new, or grew."""
-    known = store.table("journals", ["journal", "bytes"])
+def is_behind(results: Path, journals: Path) -> bool:
+    """Whether journals hold more than when a store was collected from them: one is new, or grew.
+
+    Raises UserError as `open_store`.
+    """
+    with open_store(results) as file:
+        known = read_table(file["journals"], ["journal", "bytes"])
     sizes = dict(zip(*(column.to_pylist() for column in known.columns), strict=True))
     paths = (path for kind in KINDS for path in kind.paths(journals))
     return any(path.stat().st_size > sizes.get(path.name, 0) for path in paths)

@@ -62,13 +62,12 @@ def main(arguments: Sequence[str]) -> int:
     lines = [f"{it.name}{it.specifier}" for it, _ in found]
     file = folder / "lacking.txt"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    python = "{}.{}".format(*sys.version_info)
-    wheels = f"--python-version {python} --platform manylinux_2_28_{platform.machine()}"
+    python = "python{}.{}".format(*sys.version_info)
     print(f"""
-{file} lists them. On a machine with a network:
-  pip download -d wheels --only-binary=:all: {wheels} -r lacking.txt
+{file} lists them. On an {platform.machine()} with a network and with {python}:
+  {python} -m pip wheel -w wheels -r lacking.txt
 and here, with the folder `wheels` beside the checkout:
-  {Path(sys.executable).name} -m pip install --no-index --find-links wheels -r lacking.txt""")
+  {sys.executable} -m pip install --no-index --find-links wheels -r lacking.txt""")
     return 1
 
 
