@@ -244,6 +244,22 @@ def of_beyond(icc: float, n: int, repeated: int) -> Study:
     return study
 
 
+def of_slope(icc: float, n: int, repeated: int) -> Study:
+    """The slope on the source without its noise, which is 1."""
+
+    def study(draw: Generator, seed: int) -> bool:
+        true = draw.normal(size=n)
+        runs = true[:, None] + np.sqrt(1 / icc - 1) * draw.normal(size=(n, 2))
+        table = pd.DataFrame({"a": runs[:, 0], "b": true + draw.normal(size=n)}) * 3 + 50
+        known = long(runs * 3 + 50, repeated, "a").rename(columns={"error": "score"})
+        row = apr.transfer_fits(table, "a", resamples=RESAMPLES, seed=seed, replicates=known).iloc[
+            0
+        ]
+        return bool(row["freed_slope_low"] <= 1 <= row["freed_slope_high"])
+
+    return study
+
+
 def of_robustness(base: int, shift: int, n: int) -> Study:
     """All models on one line: is one told to be robust?"""
 
@@ -344,6 +360,11 @@ ROWS = [
         for n, twice in ((30, 30), (14, 0), (100, 0), (500, 0), (100, 16))
         for top, r in ((1, 0.5), (5, 0.9))
         for study in [of_regret(r, n, top, twice)]
+    ),
+    *(
+        Row(f"slope without noise, {n}, {twice} twice", f"ICC {icc}", of_slope(icc, n, twice))
+        for icc in (0.7, 0.87)
+        for n, twice in ((30, 30), (14, 14), (100, 16), (100, 100))
     ),
     *(
         Row(f"others beyond the source, {n}, {twice} twice", f"ICC {icc}", study, wrong=True)

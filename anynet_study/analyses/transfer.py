@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Metrics that are shares of images, with the sampling error of shares.
 ACCURACIES = ("top1", "top5")
-LINE = {"r2": "R²", "adjusted_r2": "", "excluded": ""}
+LINE = {"freed_slope": "slope without noise", "r2": "R²", "adjusted_r2": "", "excluded": ""}
 
 
 def scores(study: Study) -> tuple[pd.DataFrame, str, list[str]]:
@@ -27,7 +27,8 @@ def scores(study: Study) -> tuple[pd.DataFrame, str, list[str]]:
 
 def transfer(study: Study) -> pd.DataFrame:
     """A line for each target."""
-    return apr.transfer_fits(*scores(study), **study.options.intervals)
+    runs = runs_of(study, [study.roles.source])
+    return apr.transfer_fits(*scores(study), **study.options.intervals, replicates=runs)
 
 
 def drawn_accuracies(study: Study) -> pd.DataFrame:
@@ -67,6 +68,8 @@ TRANSFER = Analysis[Study](
     section="transfer",
     shown="folded",
     caption="The lines",
+    note="Noise of training in the source's accuracies pulls slopes towards 0. The slope without "
+    "it is known where replicates of the source tell its noise.",
 )
 
 

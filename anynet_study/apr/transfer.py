@@ -12,15 +12,18 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from anynet_study.apr.bootstrap import FEWEST_TO_RESAMPLE, resample, widened
 from anynet_study.apr.error_tables import check_accuracies, check_columns, check_errors
-from anynet_study.apr.fits import Scale, linear_fit
+from anynet_study.apr.fits import Scale, linear_fit, to_scale
 from anynet_study.apr.gaps import image_count
-from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
+from anynet_study.apr.options import Floats, Multiplicities, check_choice, check_level, with_attrs
 from anynet_study.errors import UserError
 
 #: Statistics of a fit that have an interval.
 ESTIMATES = ("correlation", "slope", "intercept", "r2", "adjusted_r2")
 ENDS = tuple(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high"))
+
+FREED = tuple(f"freed_slope{end}" for end in ("", "_low", "_high"))
 
 
 def transfer_fits(
@@ -33,6 +36,7 @@ def transfer_fits(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
+    replicates: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Linear fits of each target on the source, of all models and of those above a threshold.
 
@@ -43,9 +47,16 @@ def transfer_fits(
     its own unit; targets are by default all other columns.
 
     Returns DataFrame[target, models ("all" or "above 70"), n, correlation, slope, slope_low,
-    slope_high, intercept, ..., r2, ..., adjusted_r2, ..., excluded, note]: Pearson's correlation on
-    the scale, and the fit as in `linear_fit`. Where there is no fit (fewer than 4 models, a
-    constant column) its numbers are NaN and `note` says why.
+    slope_high, freed_slope, ..., intercept, ..., r2, ..., adjusted_r2, ..., excluded, note]:
+    Pearson's correlation on the scale, and the fit as in `linear_fit`.
+
+    Noise in the scores on the source, as of single trainings, pulls a slope towards 0, by the
+    source's reliability. `freed_slope` is that on the source without its noise, of all models,
+    where `replicates` tell it (long: architecture, dataset, replicate, score, in the same units):
+    cov(x, y) / (var(x) - w), of first runs x with variance w within architectures (Fuller,
+    "Measurement Error Models", 1987, section 1.1), with a BCa interval over architectures, as much
+    wider as Student's t for those trained twice. NaN without replicates. Where there is no fit
+    (fewer than 4 models, a constant column) its numbers are NaN and `note` says why.
     """
     check_choice("scale", scale, Scale)
     check_level(level, resamples, seed)
@@ -59,8 +70,14 @@ def transfer_fits(
             both = table.loc[chosen, [source, target]].dropna()
             row: dict[str, object] = {"target": target, "models": models, "n": len(both)}
             row |= fit_row(both[source], both[target], scale, resamples, seed, level)
+            if replicates is not None and models == "all":
+                runs = replicates[replicates["dataset"] == source]
+                percent = percent_of(runs["score"].rename(source), (ranges or {}).get(source))
+                runs = runs.assign(score=to_scale(percent, scale))
+                y = pd.Series(to_scale(table[target].to_numpy(), scale), table.index)
+                row |= _freed_slope(runs, y, resamples, seed, level)
             rows.append(row)
-    columns = ["target", "models", "n", *ENDS, "excluded", "note"]
+    columns = ["target", "models", "n", *ENDS[:6], *FREED, *ENDS[6:], "excluded", "note"]
     result = pd.DataFrame(rows).reindex(columns=columns)
     return with_attrs(result, level, "pearson", scale=scale)
 
@@ -97,6 +114,34 @@ def covariate_fits(
             rows.append(row | fit_row(both["x"], both["y"], "linear", resamples, seed, level))
     columns = ["target", "models", "n", *ENDS, "excluded", "note"]
     return with_attrs(pd.DataFrame(rows).reindex(columns=columns), level, "pearson", scale="linear")
+
+
+def _freed_slope(
+    runs: pd.DataFrame, y: pd.Series, resamples: int, seed: int, level: float
+) -> dict[str, float]:
+    """The slope of y on the source without the noise that its single `runs` tell."""
+    runs = runs.sort_values("replicate", kind="stable")
+    known = runs[np.isfinite(runs["score"])].groupby("architecture")["score"]
+    table = known.agg(["first", "count", "var"]).join(y.rename("y"), how="inner").dropna(subset="y")
+    table = table[np.isfinite(table["y"])]
+    freedom = table["count"].to_numpy(float) - 1
+    twice = int((freedom > 0).sum())
+    if len(table) < FEWEST_TO_RESAMPLE or twice < 2:
+        return {}
+    x, errs = (table[name].to_numpy() - table[name].mean() for name in ("first", "y"))
+    squares = table["var"].fillna(0).to_numpy() * freedom
+    sums = np.column_stack([np.ones(len(x)), x, errs, x * errs, x * x, squares, freedom])
+
+    def slope(counts: Multiplicities) -> Floats:
+        n, sx, sy, xy, xx, within, free = (counts @ sums).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            true = (xx - sx**2 / n) / (n - 1) - within / free
+            found: Floats = (xy - sx * sy / n) / (n - 1) / np.where(true > 0, true, np.nan)
+        return found
+
+    found = resample(slope, len(x), resamples, seed)
+    ends = found.columns(widened(level, twice, twice - 1), "freed_slope")
+    return {name: float(value[0]) for name, value in ends.items()}
 
 
 def fit_row(

@@ -44,7 +44,7 @@ def analyze(
 ) -> None:
     """Analyze how rankings carry over from one dataset to others.
 
-    All statistics come with bootstrap intervals.
+    Each table states its method, the level of its intervals, and what its p are corrected for.
 
     \b
     Examples:

@@ -563,3 +563,15 @@ def test_a_link_within_a_folder_is_a_second_name(tmp_path):
     (tmp_path / "c").mkdir()
     (tmp_path / "c/1.png").symlink_to("../a/1.png")
     assert counts(read(tmp_path), read(tmp_path).train) == {"a": 5, "b": 5, "c": 1}
+
+
+def test_one_table_of_images_in_the_folders_of_splits(tmp_path):
+    """Folders called train and test say the split, if the table does not, and unless declined."""
+    rows = [f"{part}/{n}.png,{'ab'[n % 2]}" for part in ("train", "test") for n in range(4)]
+    images(tmp_path, (row.partition(",")[0] for row in rows))
+    write(tmp_path / "metadata.csv", ["file_name,label", *rows])
+    listing = read(tmp_path)
+    assert (len(listing.train), len(listing.test)) == (4, 4)
+    assert all(example.name.startswith("test/") for example in listing.test)
+    assert listing.splits_from == "the folders of the images"
+    assert read(tmp_path, split_column="none").test is None

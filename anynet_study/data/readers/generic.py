@@ -106,7 +106,12 @@ def _from_tables(
             "with --table"
         )
     rows = read_rows(source, root, labelled)
-    listing = listing_of(source, root, LAYOUT, rows, **_sources(labelled))
+    told = _sources(labelled)
+    if source.choices.split_column is None and "splits_from" not in told:
+        parted = _parts_of_folders(rows)
+        told |= {} if parted is rows else {"splits_from": "the folders of the images"}
+        rows = parted
+    listing = listing_of(source, root, LAYOUT, rows, **told)
     notes = [
         f"{table.file}: {table.words()}; --image-column and so on choose others"
         for table in labelled
@@ -117,6 +122,21 @@ def _from_tables(
     return _without_twins(
         source, _noted(listing, [*notes, *_repeating(labelled)], {**unused, **others})
     )
+
+
+def _parts_of_folders(rows: Rows) -> Rows:
+    """The rows with the parts that folders of their images say, if all do and not all the same."""
+    parts = {
+        image: next(
+            (part for name in PurePosixPath(image).parts[:-1] if (part := names.part_of(name))),
+            None,
+        )
+        for image in rows.images
+    }
+    if None in parts.values() or len({*parts.values()}) < 2:
+        return rows
+    images = {image: replace(row, part=parts[image]) for image, row in rows.images.items()}
+    return Rows(images, rows.broken)
 
 
 def _sources(tables: list[ImageTable]) -> dict[str, Any]:
