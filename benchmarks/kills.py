@@ -78,7 +78,7 @@ def command(folder: Path, name: str, commands: bool) -> None:
     from anynet_study.cli import main
     from anynet_study.report import write_report
 
-    write_report.__defaults__ = (FIGURES[:4],)
+    write_report.__defaults__ = (FIGURES[:4], ())
     sys.argv = ["anynet-study", *arguments]
     main()
 

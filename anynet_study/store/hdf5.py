@@ -26,6 +26,8 @@ BLOCK_BYTES = 1 << 24
 MOST_COMPRESSED = 1100
 #: No chunk that we write is longer, in bytes.
 LONGEST_CHUNK = 1 << 30
+#: Nothing in a store lies below so many groups.
+DEEPEST = 5
 CHECKSUMS = "checksums"
 #: What reading a damaged file comes to, but for a UserError; SystemError: h5py, leaving its lock.
 DAMAGE = (
@@ -248,18 +250,17 @@ def written_checksums(file: h5py.File) -> dict[str, int]:
 
 
 def unfit(file: h5py.File) -> Iterator[tuple[str, str]]:
-    """Links out of the file, and arrays that claim more bytes than what is stored can give.
+    """Links out of the file, groups in groups in groups, and arrays that claim more bytes than what
+    is stored can give.
 
-    Each as its path and a reason. Reading them would read other files, or fill the memory.
+    Each as its path and a reason. Reading them would read other files, take hours, or fill the
+    memory.
     """
-    links: list[tuple[str, str]] = []
-
-    def note(path: str, link: object) -> None:
+    for path, link in _links(file):
         if not isinstance(link, h5py.HardLink):
-            links.append((path, "is a link, which may lead elsewhere"))
-
-    file.visititems_links(note)
-    yield from links
+            yield path, "is a link, which may lead elsewhere"
+        elif path.count("/") >= DEEPEST:
+            yield path, "lies deeper than anything"
     for path, item in _objects(file):
         if isinstance(item, h5py.Dataset):
             stored = item.id.get_storage_size()
@@ -272,9 +273,29 @@ def unfit(file: h5py.File) -> Iterator[tuple[str, str]]:
 
 def _objects(file: h5py.File) -> Iterator[tuple[str, h5py.HLObject]]:
     """Every group and array by its path; the root is "/"."""
-    paths: list[str] = ["/"]
-    file.visit(paths.append)
-    return ((path, file[path]) for path in sorted(paths))
+    paths = [path for path, link in _links(file) if isinstance(link, h5py.HardLink)]
+    return ((path, file[path]) for path in sorted(["/", *paths]))
+
+
+def _links(file: h5py.File) -> Iterator[tuple[str, object]]:
+    """Every link by its path, down to DEEPEST; each group is entered once.
+
+    HDF5's own visitors take ever longer the deeper groups lie in groups.
+    """
+    waiting, entered = [("", file["/"])], set()
+    while waiting:
+        above, group = waiting.pop()
+        address = h5py.h5o.get_info(group.id).addr
+        if address in entered:
+            continue
+        entered.add(address)
+        for name in group:
+            path, link = f"{above}{name}", group.get(name, getlink=True)
+            yield path, link
+            if isinstance(link, h5py.HardLink) and path.count("/") < DEEPEST:
+                item = group[name]
+                if isinstance(item, h5py.Group):
+                    waiting.append((f"{path}/", item))
 
 
 def _bytes(value: object) -> bytes:

@@ -207,7 +207,9 @@ def test_a_store_is_verified_and_collect_gives_the_store_of_today(
     version: int, tmp_path: Path
 ) -> None:
     path = unpacked(f"version-{version}.h5", tmp_path, "results.h5")
-    assert [finding for finding in verify(path) if not finding.note] == []
+    wrong = [finding.repair for finding in verify(path) if not finding.note]
+    # The labels in these files were made up, and no run was tested on them.
+    assert wrong == ["labels"] * (2 <= version <= 4)
     journal = unpacked(f"journal-{min(version, RUN.version)}.arrow", tmp_path)
     (tmp_path / "journals").mkdir()
     journal.rename(tmp_path / "journals" / "a.arrow")
