@@ -47,7 +47,7 @@ def test_the_accuracy_on_each_class_in_table_figure_and_words() -> None:
     assert "90% bootstrap" in study(level=0.9).caption("class-accuracy")
     (said,) = next(f for f in findings(loaded) if f.topic == "Classes").sentences
     assert said.startswith(
-        "Classes differ most on pets: the mean accuracy of the architectures is 10.00"
+        "Classes differ most on pets: an architecture classifies on average 10% ["
     )
 
 

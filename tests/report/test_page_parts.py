@@ -113,7 +113,7 @@ def test_what_is_expected_and_absent_is_told_of(study: Study) -> None:
 
 
 def test_sections_are_in_order_and_empty_ones_left_out(study: Study) -> None:
-    made = sections(study, summary(), {"depth": figure("depth")})
+    made = sections(study, summary(sweep="name: s"), {"depth": figure("depth")})
     assert [section.id for section in made] == [
         *("explore", "proxies", "pairs", "drivers", "noise", "training", "population"),
         *("datasets", "left-out", "provenance"),

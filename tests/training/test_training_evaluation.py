@@ -36,7 +36,9 @@ def shifted(tmp_path_factory: pytest.TempPathFactory) -> PackedDataset:
             place = folder / split / name
             place.mkdir(parents=True)
             for image in range(images):
-                Image.new("RGB", (8, 8), (50 * number, 9 * image, 7)).save(place / f"{image}.png")
+                Image.new("RGB", (8, 8), (50 * number, 9 * image, len(split))).save(
+                    place / f"{image}.png"
+                )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ANYNET_DATA", str(tmp_path_factory.getbasetemp() / "evaluation"))
         add_dataset("larger", folder, size=12, workers=1)
