@@ -122,7 +122,7 @@ def test_sections_are_in_order_and_empty_ones_left_out(study: Study) -> None:
     assert by_id["population"].blocks[0].table.rows == [["seed", "7"]]
     assert by_id["datasets"].blocks[1].table.rows[1][1:3] == ["21.50", "22.25"]
     study.tables["others"] = pd.DataFrame({"target": ["b"], "rho_source": [0.5], "n": [5]})
-    with_transfer = [section.id for section in sections(study, summary(), {})]
+    with_transfer = [section.id for section in sections(study, summary(sweep="name: s"), {})]
     assert with_transfer[6:8] == ["transfer", "population"]
 
 
