@@ -31,12 +31,12 @@ def figure_a2(
 ) -> None:
     """Draw figure_a2.png, figure_a2-ranks.png and so on."""
     curves = study.curves
+    later = curves[curves["epoch"] >= zoom]
+    if later.empty:
+        raise UserError(f"--zoom: {zoom}, but the last epoch is {curves['epoch'].max()}")
     figure = plots.curve_grid(curves, study.metrics, marked)
     save(figure, output / "figure_a2", study.figure_data("curves"))
     if zoom:
-        later = curves[curves["epoch"] >= zoom]
-        if later.empty:
-            raise UserError(f"--zoom: {zoom}, but the last epoch is {curves['epoch'].max()}")
         figure = plots.curve_grid(later, study.metrics, marked)
         save(figure, output / "figure_a2-zoom", plots.curve_data(later))
     if marked:
