@@ -158,9 +158,8 @@ class StudyFolder:
         same = self.population_file.exists() and self.population().equals(population)
         if not same:
             population.write(self.population_file)
-        for file in (self.sweep_file, self.launched_file):
-            if not file.exists() or file.read_text(encoding="utf-8") != text:
-                write_text(file, text)
+        if not self.sweep_file.exists() or self.sweep_file.read_text(encoding="utf-8") != text:
+            write_text(self.sweep_file, text)
 
     def edited(self) -> dict[str, tuple[str, str]]:
         """What was edited in `sweep.yaml` since the last launch, by key: before, and now.

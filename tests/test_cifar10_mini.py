@@ -104,7 +104,9 @@ def test_analyze_says_the_same_of_the_study_and_of_its_table(home: Path, errors_
     assert len(pairs) == len(DATASETS) * (len(DATASETS) - 1) // 2
     assert {row["n"] for row in pairs} == {ARCHITECTURES}
     only = ["--table", "correlations", *FEW]
-    of_table = json.loads(in_this_process(home, "analyze", errors_csv, *only, "--json").stdout)
+    of_table = json.loads(
+        in_this_process(home, "analyze", errors_csv, "--error", *only, "--json").stdout
+    )
     assert of_table["tables"]["correlations"] == pairs
     as_csv = in_this_process(home, "analyze", "cifar10-mini", *only, "--format", "csv").stdout
     # So few images leave datasets on which all networks err alike: no estimate, an empty cell.

@@ -60,6 +60,8 @@ class OpenStudy:
             keep_labels(dataset, self.folder.datasets)
         if digests := self.plan.digests:
             write_text(self.folder.digests_file, json.dumps(digests, indent=1))
+        # Last: it says that the copies are there.
+        write_text(self.folder.launched_file, self.sweep.to_yaml())
 
     def planned_by(self, recorded: Recorded) -> "OpenStudy":
         """The study with the runs that follow from what is recorded: further trials, if it tunes.

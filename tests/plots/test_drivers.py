@@ -69,7 +69,8 @@ def test_the_error_is_across_and_the_parameter_upwards(
         assert set().union(*points.values()) == {(ERRORS.loc[i, name], sums[i]) for i in IDS}
     assert [axes.get_title() for axes in figure.axes] == titles
     assert [axes.get_xlabel() for axes in figure.axes] == ["top-1 error on x (%)", "error on y (%)"]
-    assert [axes.get_ylabel() for axes in figure.axes] == [f"{parameter} ({unit})", ""]
+    labels = [axes.get_ylabel().replace("\n", " ") for axes in figure.axes]
+    assert labels == [f"{parameter} ({unit})", ""]
     assert names(figure)[1:] == ["lowest 2 errors on the panel's dataset", "highest 2"]
 
 
