@@ -16,16 +16,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError, first_line
 from anynet_study.files import read_regular, within_memory
+
+if TYPE_CHECKING:  # readers of images need no pandas, and it is slow to import
+    import pandas as pd
 
 JSON_LINES = (".jsonl", ".ndjson")
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
@@ -89,11 +91,13 @@ class Sheet:
             )
         return numbers
 
-    def names(self, name: str, missing: str | None = None) -> pd.Categorical:
+    def names(self, name: str, missing: str | None = None) -> "pd.Categorical":
         """A column of names, its categories in the order in which they come.
 
         `missing` stands for an empty cell; without it, raises UserError where a cell is empty.
         """
+        import pandas as pd
+
         cells = [missing if cell in (None, "") else cell for cell in self.columns[name]]
         if None in cells:
             row = self.first_row + cells.index(None)
@@ -177,7 +181,7 @@ def typed(values: list[Cell]) -> pa.Array:
     return pa.array(numbers, from_pandas=True).cast(pa.int64() if whole else pa.float64())
 
 
-def first_repeat(rows: pd.DataFrame) -> tuple[int, int] | None:
+def first_repeat(rows: "pd.DataFrame") -> tuple[int, int] | None:
     """The labels of the first row that was there before, and of that one: earlier, later."""
     again = rows.duplicated()
     if not again.any():

@@ -343,7 +343,7 @@ def test_a_second_recipe_for_some_of_the_datasets(home: Home, changed: dict[str,
 
 
 def test_back_to_the_first_epochs_nothing_is_trained(home: Home, changed: dict[str, str]):
-    assert home.launch("changed", "launch.workers=1") == (RUNS, 0, 0)
+    assert home.launch("changed", "launch.workers=1", "--changed") == (RUNS, 0, 0)
     assert records(home.study("changed")) == 2 * RUNS + 4
 
 

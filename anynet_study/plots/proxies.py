@@ -133,7 +133,7 @@ def regret_grid(
         rows = table[table["target"] == target]
         _draw_regret(panel, rows, proxies)
         panel.set(title=wording.counted(target, rows["n"]), xlabel="architectures tried")
-    drawn.label_left("expected error above the best's\n(percentage points)")
+    drawn.label_left("expected regret\n(percentage points)")
     drawn.legend(*drawn.first.get_legend_handles_labels())
     return drawn.figure
 

@@ -164,7 +164,7 @@ def test_what_is_left_out_of_many_datasets_fits_a_screen(tmp_path: Path) -> None
     table = pd.DataFrame(np.random.default_rng(0).uniform(10, 60, (8, 30)))
     table.iloc[0] = np.nan
     table.add_prefix("d").to_csv(tmp_path / "t.csv", index_label="model")
-    told = in_this_process(tmp_path, "analyze", "t.csv", "--table", "sizes").stdout
+    told = in_this_process(tmp_path, "analyze", "t.csv", "--error", "--table", "sizes").stdout
     lines = told[told.index("left out:") :].splitlines()
     assert len(lines) == 13
     assert lines[-1].strip() == "19 more"

@@ -153,7 +153,9 @@ def test_watching_ends_when_no_job_is_left(tiny: OpenStudy, type_: Type) -> None
 def test_collect_and_run_say_failures_by_kind(tiny: OpenStudy, type_: Type) -> None:
     journal(tiny, range(2, 12))
     journal(tiny, [0, 1], "failed", failure_kind="code")
-    assert type_("collect", "tiny").out.endswith("12 of 12 planned runs, 2 failed (code 2)\n")
+    assert type_("collect", "tiny").out.endswith(
+        "2 failed (code 2; why: anynet-study status tiny)\n"
+    )
     told = type_("run", "tiny.yaml", "--resamples", 100)
     assert told.code == 1
     assert "2 of 12 runs failed (code 2; the report says why)" in told.err

@@ -315,7 +315,7 @@ def test_a_damaged_store_is_built_anew_from_the_journals(tmp_path: Path) -> None
     out = tmp_path / "results.h5"
     whole = out.read_bytes()
     (tmp_path / "before.h5").write_bytes(whole)
-    for path in ("curves/test_top1", "runs/error", "labels/host", "predictions/digits/classes"):
+    for path in ("curves/test_top1", "runs/error", "runs/host", "predictions/digits/classes"):
         with h5py.File(out) as file:
             chunk = file[path].id.get_chunk_info(0)
         data = bytearray(whole)

@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat, whosmat
 
 from anynet_study.data.readers import names
 from anynet_study.data.readers.listing import Example, Listing, Reader
@@ -223,6 +222,8 @@ def _npy(member: Member) -> Array:
 
 def _mat(member: Member) -> dict[str, Array]:
     """The variables of numbers and texts of a file of MATLAB up to 7.2."""
+    from scipy.io import loadmat, whosmat  # slow to import
+
     limit = _most_unpacked(member.length())
     with Window(member).buffered() as file:
         there = whosmat(file)
