@@ -41,8 +41,8 @@ TAKEN = Analysis(name="match", title="", table=spread)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.delitem(sys.modules, "mine", raising=False)
-    (tmp_path / "mine.py").write_text(OWN)
+    monkeypatch.delitem(sys.modules, "my_analysis", raising=False)
+    (tmp_path / "my_analysis.py").write_text(OWN)
     errors = pd.DataFrame(
         {"model": list("abcde"), "big": [30, 31, 33, 34, 36], "x": [1, 2, 3, 4, 6]}
     )
@@ -51,16 +51,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_command_and_python_know_it(folder: Path, type_: Type) -> None:
-    done = type_("analyze", "errors.csv", "--analysis", "mine:SPREAD", "--table", "spread")
+    done = type_("analyze", "errors.csv", "--analysis", "my_analysis:SPREAD", "--table", "spread")
     assert (done.code, "Best against worst" in done.out) == (0, True), done.err
-    study = anynet_study.load("errors.csv", analysis=["mine:SPREAD"], resamples=100)
+    study = anynet_study.load("errors.csv", analysis=["my_analysis:SPREAD"], resamples=100)
     assert list(study.table("spread")["spread"]) == [6, 5]
     assert [(it.topic, it.section) for it in findings(study)] == [("Best against worst", "pairs")]
     assert "spread" not in anynet_study.load("errors.csv").known_tables
 
 
 def test_an_installed_package_adds_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("spread", "mine:SPREAD", "anynet_study.analyses")
+    point = EntryPoint("spread", "my_analysis:SPREAD", "anynet_study.analyses")
     monkeypatch.setattr(
         "anynet_study.analyses.registry.entry_points",
         lambda group: [point] if group == "anynet_study.analyses" else [],
@@ -71,9 +71,9 @@ def test_an_installed_package_adds_one(folder: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("mine:spread", "mine has no Analysis 'spread'; legal: SPREAD, LOST, TAKEN"),
-        ("mine:LOST", "section 'nowhere'; legal: proxies, "),
-        ("mine:TAKEN", "there is an analysis 'match' already"),
+        ("my_analysis:spread", "my_analysis has no Analysis 'spread'; legal: SPREAD, LOST, TAKEN"),
+        ("my_analysis:LOST", "section 'nowhere'; legal: proxies, "),
+        ("my_analysis:TAKEN", "there is an analysis 'match' already"),
         ("nobody:X", "No module named 'nobody'"),
     ],
 )
