@@ -65,7 +65,7 @@ def current(sources: Iterable[str | Path], as_is: bool) -> None:
 def _behind(source: Path) -> Path | None:
     """The folder of a study, named by itself or its results, whose journals may hold more.
 
-    Found without reading the sweep: what that takes is imported where there is something to collect.
+    Found without reading the sweep: what that takes is imported where it is needed.
     """
     from anynet_study.store import is_behind
 
