@@ -54,7 +54,7 @@ def _in_store(results: Path, of_study: bool) -> "list[Finding]":
     from anynet_study.store import verify as verify_store
 
     try:
-        return verify_store(results)
+        return verify_store(results, in_study=of_study)
     except NewerStoreError:
         raise
     except UserError as error:
