@@ -3,8 +3,8 @@
 In Triton, which comes with torch for CUDA. On maps in channels-last memory: rows (n * height *
 width) of channels. One kernel sums over rows, in a fixed order and without atomics, so results are
 repeatable; the other computes each element once. Shapes are arguments, so a kernel is compiled for
-a few widths of a tile and not for each architecture. Sums and statistics are float32, maps of any
-precision. With TRITON_INTERPRET=1 the same code runs on a CPU.
+a few widths of a tile and not for each architecture (`MOST_VARIANTS`). Sums and statistics are
+float32, maps of any precision. With TRITON_INTERPRET=1 the same code runs on a CPU.
 """
 
 from typing import Any
@@ -21,6 +21,10 @@ SPLITS = 64
 TILE_ROWS, TILE_CHANNELS = 32, 64
 #: Fewest channels of a tile.
 FEWEST_CHANNELS = 16
+#: Variants that are compiled at most, of all kernels for maps of one precision, whatever the
+#: architectures and batches: tiles of 16, 32 and 64 channels, channels that are a multiple of 16 or
+#: not, and 12 ways to leave out the residual, the ReLU or training. One channel is compiled apart.
+MOST_VARIANTS = 3 * 2 * 12
 
 
 @triton.jit(do_not_specialize=["rows", "per_split"])
@@ -85,10 +89,10 @@ def _normalise(
     if TRAINING:
         part = tl.arange(0, PARTS)
         count = tl.minimum(tl.maximum(rows - part * per_split, 0), per_split).to(tl.float32)
-        mask = (count > 0)[:, None] & here[None, :]
-        place = part[:, None] * channels + column[None, :]
-        own = tl.load(means + place, mask=mask, other=0.0)
-        square = tl.load(squares + place, mask=mask, other=0.0)
+        some = (count > 0)[:, None] & here[None, :]
+        sums = part[:, None] * channels + column[None, :]
+        own = tl.load(means + sums, mask=some, other=0.0)
+        square = tl.load(squares + sums, mask=some, other=0.0)
         total = rows.to(tl.float32)
         mean = tl.sum(count[:, None] * own, 0) / total
         off = own - mean[None, :]
@@ -191,10 +195,10 @@ def _gradients(
     split = tl.program_id(1)
     here = column < channels
     part = tl.arange(0, PARTS)
-    mask = (part * per_split < rows)[:, None] & here[None, :]
-    place = part[:, None] * channels + column[None, :]
-    of_weight = tl.sum(tl.load(weights + place, mask=mask, other=0.0), 0)
-    of_bias = tl.sum(tl.load(biases + place, mask=mask, other=0.0), 0)
+    some = (part * per_split < rows)[:, None] & here[None, :]
+    sums = part[:, None] * channels + column[None, :]
+    of_weight = tl.sum(tl.load(weights + sums, mask=some, other=0.0), 0)
+    of_bias = tl.sum(tl.load(biases + sums, mask=some, other=0.0), 0)
     if split == 0:
         tl.store(to_weight + column, of_weight, mask=here)
         tl.store(to_bias + column, of_bias, mask=here)
@@ -407,7 +411,8 @@ class Tiles:
         width = max(FEWEST_CHANNELS, min(TILE_CHANNELS, triton.next_power_of_2(self.channels)))
         self.shape = rows, self.channels, per_split
         self.grid = triton.cdiv(self.channels, width), triton.cdiv(rows, per_split)
-        self.sizes = {"BM": TILE_ROWS, "BC": width}
+        # Stated, because releases of Triton differ in what they do by default (3.10).
+        self.sizes = {"BM": TILE_ROWS, "BC": width, "enable_fp_fusion": True}
         self._like = maps
 
     def parts(self) -> Tensor:
