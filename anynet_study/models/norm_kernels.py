@@ -27,23 +27,43 @@ FEWEST_CHANNELS = 16
 MOST_VARIANTS = 3 * 2 * 12
 
 
+@triton.jit
+def _part(rows, channels, per_split, BC: tl.constexpr):
+    """This program's channels, which of them there are, its split, and the split's rows."""
+    column = tl.program_id(0) * BC + tl.arange(0, BC)
+    split = tl.program_id(1)
+    first = split * per_split
+    return column, column < channels, split, first, tl.minimum(first + per_split, rows)
+
+
+@triton.jit
+def _tile(start, last, column, here, channels, BM: tl.constexpr):
+    """Where a tile's numbers are, and which of them there are."""
+    row = (start + tl.arange(0, BM)).to(tl.int64)
+    return row[:, None] * channels + column[None, :], (row < last)[:, None] & here[None, :]
+
+
+@triton.jit
+def _behind_relu(gradient, y, place, mask, RELU: tl.constexpr):
+    """The gradient by what enters the ReLU, if there is one."""
+    value = tl.load(gradient + place, mask=mask, other=0.0).to(tl.float32)
+    if RELU:
+        above = tl.load(y + place, mask=mask, other=0.0).to(tl.float32)
+        value = tl.where(above <= 0.0, 0.0, value)
+    return value
+
+
 @triton.jit(do_not_specialize=["rows", "per_split"])
 def _batch_statistics(
     x, means, squares, rows, channels, per_split, BM: tl.constexpr, BC: tl.constexpr
 ):
     """Of each split and channel the mean, and the sum of squared distances from it."""
-    column = tl.program_id(0) * BC + tl.arange(0, BC)
-    split = tl.program_id(1)
-    here = column < channels
-    first = split * per_split
-    last = tl.minimum(first + per_split, rows)
+    column, here, split, first, last = _part(rows, channels, per_split, BC)
     mean = tl.zeros((BC,), tl.float32)
     square = tl.zeros((BC,), tl.float32)
     for start in range(first, last, BM):
-        row = (start + tl.arange(0, BM)).to(tl.int64)
-        mask = (row < last)[:, None] & here[None, :]
-        value = tl.load(x + row[:, None] * channels + column[None, :], mask=mask, other=0.0)
-        value = value.to(tl.float32)
+        place, mask = _tile(start, last, column, here, channels, BM)
+        value = tl.load(x + place, mask=mask, other=0.0).to(tl.float32)
         before = (start - first).to(tl.float32)
         count = tl.minimum(last - start, BM).to(tl.float32)
         own = tl.sum(value, 0) / count
@@ -83,9 +103,7 @@ def _normalise(
     BC: tl.constexpr,
 ):
     """A split's rows of the result; the first split of each channel keeps its statistics."""
-    column = tl.program_id(0) * BC + tl.arange(0, BC)
-    split = tl.program_id(1)
-    here = column < channels
+    column, here, split, first, last = _part(rows, channels, per_split, BC)
     if TRAINING:
         part = tl.arange(0, PARTS)
         count = tl.minimum(tl.maximum(rows - part * per_split, 0), per_split).to(tl.float32)
@@ -111,12 +129,8 @@ def _normalise(
         rstd = 1.0 / tl.sqrt(tl.load(running_var + column, mask=here, other=1.0) + eps)
     scale = rstd * tl.load(weight + column, mask=here, other=0.0)
     shift = tl.load(bias + column, mask=here, other=0.0)
-    first = split * per_split
-    last = tl.minimum(first + per_split, rows)
     for start in range(first, last, BM):
-        row = (start + tl.arange(0, BM)).to(tl.int64)
-        mask = (row < last)[:, None] & here[None, :]
-        place = row[:, None] * channels + column[None, :]
+        place, mask = _tile(start, last, column, here, channels, BM)
         value = tl.load(x + place, mask=mask, other=0.0).to(tl.float32)
         value = (value - mean[None, :]) * scale[None, :] + shift[None, :]
         if RESIDUAL:
@@ -143,23 +157,14 @@ def _sum_gradients(
     BC: tl.constexpr,
 ):
     """Of each split and channel the gradients by the norm's weight and bias."""
-    column = tl.program_id(0) * BC + tl.arange(0, BC)
-    split = tl.program_id(1)
-    here = column < channels
+    column, here, split, first, last = _part(rows, channels, per_split, BC)
     mean = tl.load(mean_of + column, mask=here, other=0.0)
     rstd = tl.load(rstd_of + column, mask=here, other=0.0)
     weight = tl.zeros((BC,), tl.float32)
     bias = tl.zeros((BC,), tl.float32)
-    first = split * per_split
-    last = tl.minimum(first + per_split, rows)
     for start in range(first, last, BM):
-        row = (start + tl.arange(0, BM)).to(tl.int64)
-        mask = (row < last)[:, None] & here[None, :]
-        place = row[:, None] * channels + column[None, :]
-        value = tl.load(gradient + place, mask=mask, other=0.0).to(tl.float32)
-        if RELU:
-            above = tl.load(y + place, mask=mask, other=0.0).to(tl.float32)
-            value = tl.where(above <= 0.0, 0.0, value)
+        place, mask = _tile(start, last, column, here, channels, BM)
+        value = _behind_relu(gradient, y, place, mask, RELU)
         off = tl.load(x + place, mask=mask, other=0.0).to(tl.float32) - mean[None, :]
         bias += tl.sum(value, 0)
         weight += tl.sum(value * off, 0) * rstd
@@ -191,9 +196,7 @@ def _gradients(
     BC: tl.constexpr,
 ):
     """A split's rows of the gradients by `x` and residual; the first split sums up the others."""
-    column = tl.program_id(0) * BC + tl.arange(0, BC)
-    split = tl.program_id(1)
-    here = column < channels
+    column, here, split, first, last = _part(rows, channels, per_split, BC)
     part = tl.arange(0, PARTS)
     some = (part * per_split < rows)[:, None] & here[None, :]
     sums = part[:, None] * channels + column[None, :]
@@ -208,16 +211,9 @@ def _gradients(
     total = rows.to(tl.float32)
     constant = of_bias / total
     slope = of_weight / total * rstd
-    first = split * per_split
-    last = tl.minimum(first + per_split, rows)
     for start in range(first, last, BM):
-        row = (start + tl.arange(0, BM)).to(tl.int64)
-        mask = (row < last)[:, None] & here[None, :]
-        place = row[:, None] * channels + column[None, :]
-        value = tl.load(gradient + place, mask=mask, other=0.0).to(tl.float32)
-        if RELU:
-            above = tl.load(y + place, mask=mask, other=0.0).to(tl.float32)
-            value = tl.where(above <= 0.0, 0.0, value)
+        place, mask = _tile(start, last, column, here, channels, BM)
+        value = _behind_relu(gradient, y, place, mask, RELU)
         if RESIDUAL:
             tl.store(to_residual + place, value.to(to_residual.dtype.element_ty), mask=mask)
         off = tl.load(x + place, mask=mask, other=0.0).to(tl.float32) - mean[None, :]

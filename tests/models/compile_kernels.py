@@ -81,7 +81,9 @@ def maps_of_layers(sampled: list[Architecture]) -> Iterator[Tensor]:
     for architecture in sampled:
         resolution, batch = int(random.choice(RESOLUTIONS)), int(random.integers(*BATCHES))
         for layer in layers(architecture.networks(), resolution):
-            sizes = zip(*map(np.ravel, np.broadcast_arrays(layer.width_out, layer.area)), strict=True)
+            sizes = zip(
+                *map(np.ravel, np.broadcast_arrays(layer.width_out, layer.area)), strict=True
+            )
             shapes |= {(batch, channels, math.isqrt(area)) for channels, area in sizes}
     for batch, channels, side in sorted(shapes):
         yield torch.empty(batch, side, side, channels, dtype=torch.bfloat16).permute(0, 3, 1, 2)
