@@ -34,10 +34,9 @@ from anynet_study.store import (
     CollectReport,
     collect,
     find_store,
-    is_behind,
     read_journals,
 )
-from anynet_study.study_folder import STUDIES, StudyFolder
+from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 from anynet_study.training import epoch_lengths, steps_per_epoch
 
@@ -270,36 +269,20 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
     return made
 
 
-def bring_up_to_date(where: str | Path, tell: Callable[[str], None]) -> None:
-    """Collect a study whose journals hold more than its results; nothing of anything else.
+def bring_up_to_date(folder: Path, tell: Callable[[str], None]) -> None:
+    """Collect the study in a folder, if it has recorded anything, for a command that reads it.
 
-    `where` names a study or its results.h5. `tell` gets a line for people: how many runs are new,
-    or why the results stay as they are.
+    `tell` gets a line for people: how many runs are new, or why the results stay as they are.
     """
-    folder = next((it for it in _folders(where) if it.sweep_file.is_file()), None)
-    if folder is None:
-        return
-    if folder.results.exists():
-        try:
-            if not is_behind(folder.results, folder.journals):
-                return
-        except UserError:  # the command that reads it says what is wrong with it
-            return
-    elif not len(read_journals(folder.journals)):
+    results, journals = StudyFolder(folder).results, StudyFolder(folder).journals
+    if not results.exists() and not len(read_journals(journals)):
         return
     try:
-        made = collect_study(open_study(folder.folder))
+        made = collect_study(open_study(folder))
     except (UserError, OSError) as error:
-        tell(f"note: {folder.results} is older than the journals, and stays so: {error}")
+        tell(f"note: {results} is older than the journals, and stays so: {error}")
         return
-    tell(f"{folder.results}: collected, with {counted(made.new, 'new run')}")
-
-
-def _folders(where: str | Path) -> list[StudyFolder]:
-    path = Path(where)
-    if path.name == StudyFolder(path).results.name:
-        return [StudyFolder(path.parent)]
-    return [StudyFolder(path), StudyFolder(STUDIES / path)]
+    tell(f"{results}: collected, with {counted(made.new, 'new run')}")
 
 
 def _evaluation_names(study: OpenStudy) -> dict[str, tuple[str, str]]:

@@ -56,22 +56,25 @@ AsIs = Annotated[
 def current(sources: Iterable[str | Path], as_is: bool) -> None:
     """Collect the studies among these whose journals hold more than their results."""
     for source in sources if not as_is else ():
-        if _may_be_behind(Path(source)):
+        folder = _behind(Path(source))
+        if folder is not None:
             from anynet_study.stages import bring_up_to_date
 
-            bring_up_to_date(source, lambda line: typer.echo(line, err=True))
+            bring_up_to_date(folder, lambda line: typer.echo(line, err=True))
 
 
-def _may_be_behind(source: Path) -> bool:
-    """Whether a study is named whose journals may hold more, found without reading its sweep."""
+def _behind(source: Path) -> Path | None:
+    """The folder of a study, named by itself or its results, whose journals may hold more.
+
+    Found without reading the sweep: what that takes is imported where it is needed.
+    """
     from anynet_study.store import is_behind
 
     places = [source.parent] if source.name == "results.h5" else [source, "studies" / source]
     folder = next((place for place in places if (place / "sweep.yaml").is_file()), None)
-    results = None if folder is None else folder / "results.h5"
-    if folder is None or results is None or not results.exists():
-        return folder is not None
+    if folder is None or not (folder / "results.h5").exists():
+        return folder
     try:
-        return is_behind(results, folder / "journals")
+        return folder if is_behind(folder / "results.h5", folder / "journals") else None
     except UserError:  # the command that reads it says what is wrong with it
-        return False
+        return None

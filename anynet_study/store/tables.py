@@ -186,10 +186,11 @@ def contradicted(file: h5py.File) -> list[str]:
 
     One of the first runs on each dataset is compared: the labels are those of all of them.
     """
-    runs = runs_table(file, ["dataset", "metric", "error", "status"]).to_pylist()
+    runs = runs_table(file, ["dataset", "metric", "error", "status"])
     found: dict[str, bool] = {}
     for row, truth, guesses, classes in predicted_runs(file, most=COMPARED):
-        run, name = runs[row], runs[row]["dataset"]
+        (run,) = runs.slice(row, 1).to_pylist()
+        name = run["dataset"]
         known = run["metric"] in (*OF_PREDICTIONS, "top1") and run["status"] == "completed"
         if known and name not in found:
             legal = max(truth.max(initial=0), guesses.max(initial=0)) < classes
