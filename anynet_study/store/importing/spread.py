@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.sheets import Cell, Sheet, normal_form, written
-from anynet_study.store.importing.columns import ANY, ImportOptions, matched
+from anynet_study.store.importing.columns import ANY, ImportOptions, Quantity, matched
 
 #: Columns of a run's record for it.
 RECORDED = ("error_std", "trainings")
@@ -37,7 +37,7 @@ def datasets_by_pattern(sheet: Sheet, options: ImportOptions) -> tuple[Sheet, Im
         raise UserError(f"--map {role}={pattern}: {sheet.path} has two columns for one dataset")
     columns = {names[column]: cells for column, cells in sheet.columns.items()}
     rest = {ours: theirs for ours, theirs in options.columns.items() if ours != role}
-    quantity = "error" if role == "error" else "accuracy"
+    quantity: Quantity = "error" if role == "error" else "accuracy"
     told = replace(options, columns=rest, datasets=found, quantity=quantity)
     return replace(sheet, columns=columns), told
 
