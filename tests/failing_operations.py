@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from forked import typed
+from forked import preload, typed
 from tiny_study import TINY, images
 
 from anynet_study import ResultStore
@@ -152,6 +152,7 @@ class Harness:
 
     def __init__(self, library: str, root: Path) -> None:
         self.shim, self.root, self.work = ctypes.CDLL(library), root, root / "work"
+        preload()
         make_template(root / "template")
 
     def fresh(self, case: Case) -> None:

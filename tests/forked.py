@@ -1,6 +1,8 @@
 """Commands given in a child of a process without threads, as the shell gives them."""
 
+import importlib
 import os
+import pkgutil
 import resource
 import sys
 from collections.abc import Callable
@@ -11,6 +13,18 @@ from anynet_study.cli import main
 
 #: Bytes of address space that a command may take: no fault of one is the machine's.
 ADDRESSES = 8 << 30
+
+
+#: What commands that do not train import.
+ROOMS = ("cli", "curation", "store", "data", "planning", "analyses")
+
+
+def preload() -> None:
+    """Import what commands import, so that a child does not: it takes most of their time."""
+    for room in ROOMS:
+        package = importlib.import_module(f"anynet_study.{room}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.io
-from forked import Ended, typed
+from forked import Ended, preload, typed
 from fuzz import damaged
 from tiny_study import TINY, images
 
@@ -255,6 +255,7 @@ class Harness:
 
     def __init__(self, root: Path) -> None:
         self.root, self.work = root, root / "work"
+        preload()
         make_template(root / "template")
         self.parent = typed("--version").memory
 
