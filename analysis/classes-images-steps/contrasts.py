@@ -202,9 +202,11 @@ def by_member(data: Data, worths: Worths) -> pd.DataFrame:
     """Each member's worth, on average over the targets, and the reliability of its ranks."""
     noise = member_reliabilities(data)
     rows = [
-        {"member": member}
-        | _row(worths[member].average(), LEVEL, "worth")
-        | _row(noise[member], LEVEL, "reliability")
+        {
+            "member": member,
+            **_row(worths[member].average(), LEVEL, "worth"),
+            **_row(noise[member], LEVEL, "reliability"),
+        }
         for member in MEMBERS
     ]
     return pd.DataFrame(rows).assign(n=len(data.errors))
