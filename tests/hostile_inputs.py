@@ -2,7 +2,9 @@
 
 A script, as `failing_operations.py`: `hostile_inputs.py FOLDER TRIALS SEED [CASE ...]`. A trial
 changes one file that a command reads, and gives the command: it may refuse, find fault, or go on,
-but in bounded time and memory, and without a traceback. Prints a line of JSON for each case.
+but in bounded time and memory, and without a traceback. The case "exchanged" exchanges two files
+of one kind, each of them whole: `verify` says so, or the results are what they were. Prints a line
+of JSON for each case.
 """
 
 import io
@@ -15,6 +17,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import h5py
@@ -26,6 +29,8 @@ import scipy.io
 from forked import Ended, preload, typed
 from fuzz import damaged
 from tiny_study import TINY, images
+
+from anynet_study.store import ResultStore, stores_equal
 
 #: A command may take so long and so much: seconds of a core, and bytes beside those of its parent.
 SECONDS, MEMORY = 30.0, 1 << 30
@@ -169,8 +174,11 @@ class Case:
 
 
 STORE, POPULATION = "studies/tiny/results.h5", "studies/tiny/population.parquet"
+#: Files of a study, of its data, or of its release, that hold results or what they are made of.
+KEPT = re.compile(r"^(data|release|studies/tiny/(journals|datasets|weights|scores))/")
 ADD = "data add new --size 8 --from {}"
-CASES = {
+CASES: dict[str, Case | None] = {
+    "exchanged": None,
     "a sweep file": Case("launch tiny.yaml --dry-run", "tiny.yaml", (words, words, damaged)),
     "a sweep file's population": Case("sample tiny.yaml", "tiny.yaml", (words, words, damaged)),
     "the study's sweep file": Case("collect tiny", "studies/tiny/sweep.yaml", (words, damaged)),
@@ -239,6 +247,17 @@ def make_template(folder: Path) -> None:
     pd.DataFrame({"image": names, "caption": "a pet"}).to_csv("captions.csv", index=False)
 
 
+def alike(one: Path, other: Path) -> bool:
+    """Whether one of two files could be taken for the other, and is not the same."""
+    same = one.suffix == other.suffix and (one.name == other.name or one.parent == other.parent)
+    return same and one.read_bytes() != other.read_bytes()
+
+
+def scores_of(store: ResultStore) -> dict[str, bytes]:
+    """What networks said of their test images, by run."""
+    return {run: store.scores(run).tobytes() for run in store.runs()["run_id"]}
+
+
 def fault_of(ended: Ended, parent: int) -> str:
     """What a command did that it must not; "" if nothing."""
     if "Traceback" in ended.said or ended.code not in (0, 1, 2):
@@ -259,11 +278,14 @@ class Harness:
         make_template(root / "template")
         self.parent = typed("--version").memory
 
-    def trial(self, case: Case, moments: random.Random) -> tuple[int, str]:
+    def fresh(self) -> None:
         os.chdir(self.root)
         shutil.rmtree(self.work, ignore_errors=True)
         shutil.copytree(self.root / "template", self.work, symlinks=True)
         os.chdir(self.work)
+
+    def trial(self, case: Case, moments: random.Random) -> tuple[int, str]:
+        self.fresh()
         found = {"JOURNAL": "[!.]*[0-9].arrow", "EVALUATIONS": "*.evaluations.arrow"}
         path = Path(case.file)
         if case.file in found:
@@ -272,11 +294,30 @@ class Harness:
         ended = typed(case.command)
         return ended.code, fault_of(ended, self.parent)
 
-    def run(self, case: Case, trials: int, moments: random.Random) -> dict[str, object]:
+    def exchange(self, moments: random.Random) -> tuple[int, str]:
+        """Two files of one name or one folder change places."""
+        self.fresh()
+        files = [path for path in Path().rglob("*") if path.is_file() and KEPT.search(str(path))]
+        pairs: dict[Path, list[tuple[Path, Path]]] = {}
+        for pair in combinations(sorted(files), 2):
+            if alike(*pair):
+                pairs.setdefault(pair[0].parent, []).append(pair)
+        one, other = moments.choice(pairs[moments.choice(sorted(pairs))])
+        for old, new in ((one, Path("x")), (other, one), (Path("x"), other)):
+            old.rename(new)
+        ended = [typed("verify tiny"), typed("verify release"), typed("collect tiny --anew")]
+        faults = [fault for each in ended if (fault := fault_of(each, self.parent))]
+        code = max(each.code for each in ended)
+        truth, found = ResultStore(self.root / "template" / STORE), ResultStore(Path(STORE))
+        if code == 0 and (stores_equal(truth, found) or scores_of(truth) != scores_of(found)):
+            faults.append(f"without a word: {one} and {other}")
+        return code, "; ".join(faults)
+
+    def run(self, case: Case | None, trials: int, moments: random.Random) -> dict[str, object]:
         """How often the command ended well, found fault, or refused, and what it must not do."""
         codes, faults = {0: 0, 1: 0, 2: 0}, []
         for _ in range(trials):
-            code, fault = self.trial(case, moments)
+            code, fault = self.trial(case, moments) if case else self.exchange(moments)
             codes[code] = codes.get(code, 0) + 1
             faults += [fault] if fault else []
         return {"codes": codes, "faults": faults}

@@ -1,4 +1,4 @@
-"""Commands that are given damaged files, and files made to harm."""
+"""Commands that are given damaged files, files made to harm, and files in each other's place."""
 
 import json
 import os
@@ -14,7 +14,9 @@ TRIALS, SEED = os.environ.get("TRIALS", "2"), os.environ.get("SEED", "0")
 
 
 @pytest.mark.slow
-def test_hostile_inputs_take_bounded_time_and_memory_and_one_line(tmp_path: Path) -> None:
+def test_hostile_inputs_are_bounded_and_no_exchange_is_silent(
+    tmp_path: Path,
+) -> None:
     paths = os.pathsep.join(map(str, (HERE.parent, HERE, HERE / "store")))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", HERE / "hostile_inputs.py", tmp_path, TRIALS, SEED],
@@ -26,7 +28,7 @@ def test_hostile_inputs_take_bounded_time_and_memory_and_one_line(tmp_path: Path
     )
     assert done.returncode == 0, done.stderr
     cases = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(cases) == 24
+    assert len(cases) == 25
     for case in cases:
         assert sum(case["codes"].values()) == int(TRIALS)
         assert not case["faults"], case
