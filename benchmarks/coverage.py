@@ -23,6 +23,7 @@ from scipy import special, stats
 
 from anynet_study import apr
 from anynet_study.apr.bootstrap import pairwise, resample_correlations
+from anynet_study.apr.correlations import p_values
 from anynet_study.apr.options import Floats
 from anynet_study.apr.simultaneous import can_be_largest, simultaneous
 from anynet_study.metrics import error_interval
@@ -129,6 +130,38 @@ def carrying_over(rho: float, n: int) -> Study:
         found = resample_correlations(values, pairs, "spearman", RESAMPLES, seed)
         said = apr.verdict(*simultaneous(found, 0.95), apr.SMALLEST_CORRELATION)
         return not set(said) <= {right, "undecided"}
+
+    return study
+
+
+def among_the_best(population: Callable[..., Floats], r: float, n: int, what: str) -> Study:
+    """rho over the quarter that is best on the proxy; or which of the best tenth are among its."""
+    many = population(r, 1_000_000, np.random.default_rng(0))
+    share = np.ceil(n / (4 if what == "estimate" else 10)) / n
+    best = many <= np.quantile(many, share, axis=0)
+    rho = float(stats.spearmanr(*many[best[:, 0]].T).statistic)
+    truth = rho if what == "estimate" else float(best[best[:, 0], 1].mean())
+    low, high = ("low", "high") if what == "estimate" else ("overlap_low", "overlap_high")
+    roles = apr.Roles.among("a", "ab", {})
+
+    def study(draw: Generator, seed: int) -> bool:
+        table = pd.DataFrame(population(r, n, draw), columns=["a", "b"])
+        row = apr.among_best(table, roles, resamples=RESAMPLES, seed=seed).iloc[0]
+        return bool(row[low] <= truth <= row[high])
+
+    return study
+
+
+def of_partial(n: int) -> Study:
+    """Nothing is there given two columns, and weights go with one of the two: is p <= 0.05?"""
+
+    def study(draw: Generator, _: int) -> bool:
+        given = draw.normal(size=(n, 2))
+        x = given @ np.array([[1, 1], [0.5, -0.3]]) + draw.normal(size=(n, 2))
+        values, weights = np.hstack([x, given]), np.exp(0.5 * x[:, 0])
+        pairs, estimate = pairwise(values, [(0, 1)]), np.zeros(1)
+        [p] = p_values(values, pairs, estimate, "spearman", weights, [2, 3])
+        return bool(p <= 0.05)
 
     return study
 
@@ -336,6 +369,17 @@ ROWS = [
     *(
         Row(f"carries over, 7 targets, n = {n}", f"rho {rho}", carrying_over(rho, n), wrong=True)
         for rho in (0.29, 0.3)
+        for n in (14, 30, 100)
+    ),
+    *(
+        Row(f"{what}, n = {n}", f"{population.__name__} {r}", study)
+        for what, column in (("rho of the best quarter", "estimate"), ("best tenth", "overlap"))
+        for population, r in ((normal, 0.5), (normal, 0.9), (fanning, 0.7))
+        for n in (14, 30, 100)
+        for study in [among_the_best(population, r, n, column)]
+    ),
+    *(
+        Row(f"partial p, n = {n}", "weights go with x", of_partial(n), wrong=True)
         for n in (14, 30, 100)
     ),
     *(
