@@ -48,6 +48,7 @@ Table = Literal[
     "match",
     "proxies",
     "over-targets",
+    "best-quarter",
     "regret",
     "costs",
     "sizes",
