@@ -1,6 +1,5 @@
 """Which dataset predicts a target, and what does choosing by it cost (paper 1, section 4.3)?"""
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from anynet_study.analyses.building import (
     MARKED,
     any_of,
     some,
+    with_averages,
     with_interval,
 )
 from anynet_study.analyses.noise import known_noise
@@ -41,20 +41,16 @@ def match(study: Study) -> pd.DataFrame:
 
 def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
     """Class counts beside the names; the average only where it is of several targets."""
-    averaged = table["target"] == "average"
-    count = int(table.loc[~averaged, "difference"].notna().sum())
-    if count < 2:  # an average of one target would say the same again
-        table, averaged = table[~averaged], averaged[~averaged]
 
     def named(name: str, classes: str) -> pd.Series:
         counts = table[classes].map("{:.0f}".format, na_action="ignore")
         return table[name].where(counts.isna(), table[name] + " (" + counts.astype(str) + ")")
 
-    shown = table.assign(
-        target=named("target", "classes").mask(averaged, f"average of {count}"),
-        member=named("member", "member_classes").mask(averaged, ""),
-    )
-    return shown.drop(columns=["classes", "member_classes"])
+    names = {"target": named("target", "classes"), "member": named("member", "member_classes")}
+    shown = table.assign(**names).drop(columns=["classes", "member_classes"])
+    count = int(table["difference"].notna().sum())
+    # An average of one target would say the same again.
+    return with_averages(shown, "target", f"average of {count}") if count > 1 else shown
 
 
 def source_pairs(study: Study) -> list[tuple[str, str]]:
@@ -105,9 +101,8 @@ def scatter(
     )
 
 
-def carry_over(match: pd.DataFrame, source: str) -> str:
+def carry_over(rows: pd.DataFrame, source: str) -> str:
     """Does the ranking on the source carry over to the targets? The verdicts, in words."""
-    rows = match[match["target"] != "average"]
     known, verdict = rows["rho_source"].notna(), rows["carries_over"]
     reversed_there = known & (verdict == "no") & (rows["rho_source_high"] < 0)
     parts = [
@@ -139,10 +134,9 @@ def carry_over(match: pd.DataFrame, source: str) -> str:
 
 def gain(match: pd.DataFrame, source: str) -> list[str]:
     """Is the family member closest in class count a better proxy than the source, on average?"""
-    rows = match[match["target"] == "average"]
-    if rows.empty or not math.isfinite(rows["difference"].iloc[0]):
+    if not (averages := match.attrs["averages"]):
         return []
-    row = rows.iloc[0]
+    [row] = averages
     low, high = row["difference_low"], row["difference_high"]
     if row["difference"] == 0 and low == high == 0:
         return [

@@ -15,6 +15,7 @@ from anynet_study.analyses.building import (
     some,
     some_of,
     stacked,
+    with_averages,
     with_interval,
 )
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
@@ -220,6 +221,7 @@ SHIFT_AGREEMENT = Analysis[Study](
     needs=("test_sets",),
     headings={"estimate": "correlation", "error": "mean error", "evaluation": "test set"}
     | {"holds": "ranking holds"},
+    arrange=lambda table: with_averages(table, "evaluation"),
     section="shifts",
     shown="folded",
     caption="Correlation of the errors with those on the own test set",

@@ -13,6 +13,7 @@ from anynet_study.analyses.building import (
     listed,
     some,
     stacked,
+    with_averages,
     with_interval,
 )
 from anynet_study.analysis import Analysis, StudyFigure
@@ -356,7 +357,11 @@ def drawn_versions(study: Study) -> pd.DataFrame:
     """Correlations with the source and its first pair of smaller versions."""
     table = study.table("class-or-size").dropna(subset="rho_source")
     names = ["fewer_images", "fewer_classes"]
-    return table[table[names].eq(table[names].iloc[0]).all(axis=1)]
+    first = table[names].iloc[0]
+    rows = table[table[names].eq(first).all(axis=1)]
+    averages = table.attrs.get("averages", [])
+    rows.attrs = table.attrs | {"averages": [it for it in averages if first.items() <= it.items()]}
+    return rows
 
 
 def draw_versions(study: Study, rows: pd.DataFrame) -> "Figure":
@@ -373,6 +378,7 @@ CLASS_OR_SIZE = Analysis[Study](
     headings={"rho_source": "source", "rho_images": "with fewer images"}
     | {"rho_classes": "with fewer classes", "by_images": "gained by fewer images"}
     | {"by_classes": "by fewer classes"},
+    arrange=lambda table: with_averages(table, "target"),
     figures=(
         StudyFigure(
             name="class-or-size",
