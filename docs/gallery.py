@@ -215,7 +215,7 @@ TOLD = {
     "pareto": ("errors.csv", f"--costs base=9000,base-5=400 {ROLES}"),
     "recipes": ("miniature", ""),
     "robustness": ("miniature", "--dataset base --group-by recipe"),
-    "sample_size": ("errors.csv", "--source base --target base-5"),
+    "sample_size": ("cross-domain", "--source cifar10 --target mnist"),
     "transfer": ("miniature", "--above 80 --spline --images base=2000 --across parameters"),
     "transforms": ("miniature", "--dataset base"),
 }

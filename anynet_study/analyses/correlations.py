@@ -193,10 +193,14 @@ def widths_of(study: Study, source: str, target: str) -> pd.DataFrame:
 
 def drawn_widths(study: Study) -> pd.DataFrame:
     """Of the targets that have a width."""
-    known = study.table("widths").dropna(subset="width")
-    if known["n"].nunique() < 2:
-        raise UserError(f"{known['n'].max()} architectures have no smaller parts to compare")
-    return known
+    return of_parts(study.table("widths").dropna(subset="width"))
+
+
+def of_parts(table: pd.DataFrame) -> pd.DataFrame:
+    """Widths of studies of several sizes. Raises UserError for one size, which is no figure."""
+    if table["n"].nunique() < 2:
+        raise UserError(f"{table['n'].max()} architectures have no smaller parts to compare")
+    return table
 
 
 def draw_widths(study: Study, table: pd.DataFrame) -> "Figure":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.options import AsJson, opt
+from anynet_study.cli.options import AsJson, Force, opt
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import frame_cells, print_table
 from anynet_study.errors import UserError, first_line
@@ -27,6 +27,15 @@ WordNetFolder = Annotated[
     opt("Folder of WordNet's database. Default: $WNSEARCHDIR, or Debian's wordnet-base."),
 ]
 Picture = Annotated[Path | None, opt("Write a PNG of the distributions.", metavar="FILE")]
+SourceOfAdd = Annotated[
+    str | None, opt("The dataset whose training images these are, for --add.", "--from")
+]
+
+
+def check_source_of_add(source: str | None, add: str | None) -> None:
+    """UserError where one of --from and --add is given without the other."""
+    if (source is None) != (add is None):
+        raise UserError("--from and --add go together: whose images, and the dataset to make")
 
 
 @classes_app.command()
@@ -121,11 +130,9 @@ def select(
     images: Annotated[
         Path | None, opt("Write image, class, similarity of these.", metavar="FILE")
     ] = None,
-    source: Annotated[
-        str | None, opt("The dataset whose training images these are, for --add.", "--from")
-    ] = None,
+    source: SourceOfAdd = None,
     add: Annotated[str | None, opt("Make a dataset of these images.", metavar="NAME")] = None,
-    force: Annotated[bool, opt("Replace a dataset of this name.", "--force")] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Choose classes, nouns of WordNet, that captions name and describe, and not those of a list.
@@ -149,8 +156,7 @@ def select(
     from anynet_study.curation import WordNet, open_embedder, read_table, select_classes
 
     embed = open_embedder(embedder)
-    if (source is None) != (add is None):
-        raise UserError("--from and --add go together: whose images, and the dataset to make")
+    check_source_of_add(source, add)
     wants_images = images is not None or add is not None
     columns = ("image", "caption") if wants_images else ("caption",)
     table = read_table(captions, columns)

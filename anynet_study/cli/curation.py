@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from anynet_study.cli.options import AsJson, opt
+from anynet_study.cli.options import AsJson, Force, opt
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import frame_cells, print_table
 from anynet_study.errors import UserError, counted
@@ -159,7 +159,7 @@ def sample_images(
     add: Annotated[
         str | None, opt("Pack the chosen images as a dataset with a test set only.", metavar="NAME")
     ] = None,
-    force: Annotated[bool, opt("Replace a dataset of this name.", "--force")] = False,
+    force: Force = False,
     output: Annotated[
         Path | None,
         opt("Write the manifest of the chosen images.", "--output", "-o", metavar="FILE"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from anynet_study.cli.options import AsJson, opt
+from anynet_study.cli.options import AsJson, Force, opt
 from anynet_study.cli.tables import print_table
 from anynet_study.errors import UserError
 
@@ -105,7 +105,7 @@ def add(
     no_class: NoClass = None,
     ignore: Ignore = None,
     ignore_case: IgnoreCase = False,
-    force: Annotated[bool, opt("Replace a dataset of this name.", "--force")] = False,
+    force: Force = False,
 ) -> None:
     """Recognise, decode and pack a dataset as it was downloaded.
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from anynet_study.cli.class_lists import WordNetFolder
-from anynet_study.cli.options import AsJson, opt
+from anynet_study.cli.class_lists import SourceOfAdd, WordNetFolder, check_source_of_add
+from anynet_study.cli.options import AsJson, Force, opt
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import frame_cells, print_table
 from anynet_study.errors import UserError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 #: Classes that a picture has room for.
 MOST_DRAWN = 50
 Add = Annotated[str, opt("Name of the dataset to make.", metavar="NAME")]
-Force = Annotated[bool, opt("Replace a dataset of this name.", "--force")]
 Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="A dataset in the data directory.")]
 
 
@@ -122,9 +121,7 @@ def label(
         Literal["strict", "single", "multi"],
         opt("strict: captions that name one class; single: the first; multi: all, up to 25."),
     ] = "single",
-    source: Annotated[
-        str | None, opt("The dataset whose training images these are, for --add.", "--from")
-    ] = None,
+    source: SourceOfAdd = None,
     add: Annotated[
         str | None, opt("Make a dataset of the images with a label.", metavar="NAME")
     ] = None,
@@ -165,8 +162,7 @@ def label(
     )
     from anynet_study.data import load_dataset
 
-    if (source is None) != (add is None):
-        raise UserError("--from and --add go together: whose images, and the dataset to make")
+    check_source_of_add(source, add)
     table = read_table(captions, ("image", "caption"))
     listed = read_table(terms, ("class", "term"))
     terms_of = listed.groupby("class", sort=True)["term"].agg(list).to_dict()

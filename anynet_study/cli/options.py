@@ -16,6 +16,7 @@ def opt(text: str, *names: str, **how: Any) -> Any:
 
 
 AsJson = Annotated[bool, opt("Print JSON for scripts.", "--json")]
+Force = Annotated[bool, opt("Replace a dataset of this name.", "--force")]
 SweepFile = Annotated[
     Path, typer.Argument(metavar="SWEEP", help="Sweep file, for example sweeps/quickstart.yaml.")
 ]

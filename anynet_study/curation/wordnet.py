@@ -146,18 +146,17 @@ def tree_statistics(wordnet: WordNet, classes: Sequence[str]) -> dict[str, float
     import networkx
 
     nodes = wordnet.above(classes)
-    pairs = [(node, up) for node in sorted(nodes) for up in wordnet.synsets[node].parents]
-    tree = networkx.Graph(pairs)
-    communities = networkx.community.louvain_communities(tree, seed=0) if pairs else []
-    parted = networkx.community.modularity(tree, communities) if pairs else 0.0
-    edges = sum(len(wordnet.synsets[node].parents) for node in nodes)
+    edges = [(node, up) for node in sorted(nodes) for up in wordnet.synsets[node].parents]
+    tree = networkx.Graph(edges)
+    communities = networkx.community.louvain_communities(tree, seed=0) if edges else []
+    parted = networkx.community.modularity(tree, communities) if edges else 0.0
     depths = [wordnet.depth(synset) for synset in classes]
     inner = {above for synset in classes for above in wordnet.above([synset]) - {synset}}
     return {
         "classes": len(classes),
         "nodes": len(nodes),
-        "edges": edges,
-        "density": edges / max(1, len(nodes) * (len(nodes) - 1)),
+        "edges": len(edges),
+        "density": len(edges) / max(1, len(nodes) * (len(nodes) - 1)),
         "modularity": parted,
         "min_depth": min(depths),
         "median_depth": median(depths),

@@ -84,7 +84,7 @@ def _warnings(dataset: PackedDataset) -> list[str]:
     meta = dataset.meta
     lines = []
     duplicates = meta.duplicates
-    if not any((duplicates.test_in_train, duplicates.within_train, duplicates.within_test)):
+    if not duplicates:
         lines.append("duplicates: none")
     else:
         lines.append(

@@ -9,7 +9,7 @@ from anynet_study.data import catalog
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.manifest import repeated_images
-from anynet_study.data.packed.meta import SPLITS, Holdout, Limit
+from anynet_study.data.packed.meta import Holdout, Limit
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
 from anynet_study.data.packing.packing import Origin, StoreOption, pack
 from anynet_study.data.readers.account import Account, account_of
@@ -67,9 +67,7 @@ def add_dataset(
         raise UserError(f"--resize {resize}: legal are {size} (the size) to {MAX_SIZE} pixels")
     if store not in get_args(StoreOption):
         raise UserError(f"--store {store}: legal are {', '.join(get_args(StoreOption))}")
-    _check_ranges(test_share, max_broken, limit_per_class, fraction)
-    if not 0 <= max_duplicates <= 1:
-        raise UserError(f"--max-duplicates {max_duplicates:g}: legal is a share from 0 to 1")
+    _check_ranges(test_share, max_broken, max_duplicates, limit_per_class, fraction)
     if split_from is not None and (limit_per_class is not None or fraction is not None):
         raise UserError("--split-from: the manifest says which images; no limit goes with it")
     with workspace(name) as folder, opened(source, folder, choices) as files:
@@ -99,23 +97,19 @@ def add_dataset(
 
 def _require_few_duplicates(dataset: PackedDataset, share: float) -> None:
     """UserError where too many images repeat across the splits, or in several classes."""
-    counts = {split: dataset.counts(split).images for split in SPLITS}
     repeats = repeated_images(dataset)
-    leaked = [repeat for repeat in repeats if (repeat.split, repeat.first_split) == SPLITS[::-1]]
+    leaked = [repeat for repeat in repeats if repeat.split != repeat.first_split]
     unclear = [repeat for repeat in repeats if not repeat.same_class]
-    found = {
-        f"of {counts['test']} test images are also training images": (leaked, counts["test"]),
-        f"of {sum(counts.values())} images are in another class too": (
-            unclear,
-            sum(counts.values()),
-        ),
-    }
-    for told, (rows, count) in found.items():
+    tested, trained = dataset.counts("test").images, dataset.counts("train").images
+    for rows, count, told in (
+        (leaked, tested, "test images are also training images"),
+        (unclear, tested + trained, "images are in another class too"),
+    ):
         if len(rows) > share * count:
             raise UserError(
-                f"{len(rows)} {told} ({len(rows) / count:.1%}), such as {rows[0].image}, which is "
-                f"{rows[0].first}; --max-duplicates allows a share of {share:g}: remove the "
-                "repeats, or allow more"
+                f"{len(rows)} of {count} {told} ({len(rows) / count:.1%}), such as "
+                f"{rows[0].image}, which is {rows[0].first}; --max-duplicates allows a share of "
+                f"{share:g}: remove the repeats, or allow more"
             )
 
 
@@ -191,12 +185,18 @@ def _checked_size(name: str, size: int | None) -> int:
 
 
 def _check_ranges(
-    test_share: float, max_broken: float, limit_per_class: int | None, fraction: float | None
+    test_share: float,
+    max_broken: float,
+    max_duplicates: float,
+    limit_per_class: int | None,
+    fraction: float | None,
 ) -> None:
     if not 0 < test_share < 1:
         raise UserError(f"--test-share {test_share:g}: legal is a share between 0 and 1")
     if not 0 <= max_broken < 1:
         raise UserError(f"--max-broken {max_broken:g}: legal is a share from 0 to below 1")
+    if not 0 <= max_duplicates <= 1:
+        raise UserError(f"--max-duplicates {max_duplicates:g}: legal is a share from 0 to 1")
     if limit_per_class is not None and limit_per_class < 1:
         raise UserError(f"--limit-per-class {limit_per_class}: at least 1")
     if fraction is not None and not 0 < fraction <= 1:

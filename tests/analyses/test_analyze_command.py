@@ -101,7 +101,7 @@ def test_configurations_of_any_number_of_stages(tmp_path: Path, fewest: int, mos
 def test_tables_that_cannot_be_made_say_why(wide: Path) -> None:
     text = " ".join(run(wide).split())
     assert re.search("no table match, .*?: no source dataset with targets is known", text)
-    assert re.search("no table .*noise.*: replicates are only in a results store", text)
+    assert re.search("no table .*noise.*: no replicates are known", text)
     assert "constant: every error is 50" in text
     assert "105 rows: --table correlations" in text
     with pytest.raises(UserError, match="no table drivers: the parameters of the arch"):

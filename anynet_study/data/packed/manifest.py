@@ -177,6 +177,8 @@ def repeated_images(dataset: PackedDataset) -> list[Repeat]:
 
     None of a dataset of an older version whose manifest is another, or is not there.
     """
+    if not dataset.meta.duplicates:
+        return []
     try:
         rows = read_manifest(dataset.folder / FILE)
     except UserError:

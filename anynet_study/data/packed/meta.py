@@ -59,6 +59,10 @@ class Duplicates(_Frozen):
     within_train: int
     within_test: int
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return any((self.test_in_train, self.within_train, self.within_test))
+
 
 class Meta(_Frozen):
     """`meta.json` of a packed dataset."""

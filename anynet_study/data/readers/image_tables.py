@@ -168,18 +168,18 @@ def _understood(
 ) -> ImageTable | str:
     """A table, or why it is none of images."""
     choices = source.choices
-    image = None
+    *nearer, last = _places(root, path)
     try:
-        for folder in _places(root, path):
+        for folder in (*nearer, last):
             finder = _finder(source, root, folder, finders)
             image = _image_column(table, choices, finder)
-            if image is not None and _all_found(finder, table, image):
+            if folder is last or (image is not None and _all_found(finder, table, image)):
                 break
     except UserError as error:
         return str(error)
     if image is None:
         return f"has {_listed(table.names)}: none names images of this folder"
-    if _means_image(finder, table.names[table.names.index(image)]):
+    if _means_image(finder, image):
         # The first row is an image, no header.
         numbers = [str(place) for place in range(1, len(table.names) + 1)]
         image = numbers[table.names.index(image)]
@@ -188,18 +188,15 @@ def _understood(
 
 
 def _places(root: Folder, path: str) -> list[Folder]:
-    """Where the images of a table may be: those beside it, those of its part, all of them."""
+    """Where the images of a table may be: beside it, or else in the folder of its part, or any."""
     folder = root
     for name in PurePosixPath(path).parts[:-1] if "*" not in path else ():
         folder = folder.folders[name]
-    beside = [folder] if folder is not root and folder.holds_images() else []
+    if folder is not root and folder.holds_images():
+        return [folder]
     part = names.part_in(path)
     found = [f for f in root.folders.values() if part and names.part_in(f.name) == part]
-    return [
-        *beside,
-        *(found if len(found) == 1 and not beside else []),
-        *([] if beside else [root]),
-    ]
+    return [*found, root] if len(found) == 1 else [root]
 
 
 def _finder(
