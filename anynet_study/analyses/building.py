@@ -59,11 +59,11 @@ def stacked(
 
 
 def with_averages(table: pd.DataFrame, name: str, called: str = "average") -> pd.DataFrame:
-    """For people: a table with its averages (`attrs`) as last rows, `called` so in column `name`."""
+    """The table for people: its averages (`attrs`) are last rows, `called` so in column `name`."""
     last = pd.DataFrame(table.attrs.get("averages", []))
     if last.empty:
         return table
-    texts = table.columns[table.dtypes == object].difference(last.columns)
+    texts = table.select_dtypes(["object", "string"]).columns.difference(last.columns)
     last = last.assign(**dict.fromkeys(texts, ""), **{name: called})
     return pd.concat([table, last], ignore_index=True)
 

@@ -161,6 +161,19 @@ MATCH = Analysis[Study](
     name="match",
     title="Targets: correlation with the source and with its closest family member",
     table=match,
+    question=(
+        "Does the ranking on the source carry over to each target, and does a "
+        "class subset of it fit better?"
+    ),
+    formula=(
+        "ρ(source, target), ρ(member, target) and their difference, on the same architectures and"
+        " resamples"
+    ),
+    source="paper 1, section 4.3 and Table 3",
+    avoid=(
+        "to choose the best member: its class count was chosen beforehand here, and `proxies`"
+        " allows for a choice"
+    ),
     needs=("roles",),
     headings={"target": "target (classes)", "member": "closest (classes)"}
     | {"rho_source": "source", "rho_member": "closest member", "carries_over": "carries over"},
@@ -237,6 +250,13 @@ PROXIES = Analysis[Study](
     name="proxies",
     title="Proxies for each target, the best first",
     table=proxies,
+    question="Which member of the source's family predicts each target best?",
+    formula=(
+        "ρ(proxy, target) for every member; the best are those that no other beats in paired "
+        "differences"
+    ),
+    source="paper 1, section 4.3; Hsu, Multiple Comparisons, 1996, chapters 4 and 5",
+    avoid="with few architectures: nearly every proxy can then be the best",
     needs=("roles",),
     headings={"estimate": "correlation", "best": "is the best"},
     figures=(
@@ -307,6 +327,15 @@ REGRET = Analysis[Study](
     name="regret",
     title="Error above the best that is to be expected for choosing by a proxy, in points",
     table=regret,
+    question="How many points of error does it cost to choose an architecture by a proxy?",
+    formula=(
+        "E[error on the target of the best of the proxy's k best] - E[least error of n], of "
+        "normal errors correlated by ρ"
+    ),
+    source="paper 1, sections 4.2 and 5.1",
+    avoid=(
+        "where the lowest errors are far from normal, as with a floor that many architectures reach"
+    ),
     needs=("roles",),
     headings={"top": "best of top", "chance": "of a random choice", "share": "share of that"}
     | {"error": "measured error", "random": "random", "oracle": "least", "reliability": ""},
@@ -350,6 +379,13 @@ COSTS = Analysis[Study](
     name="costs",
     title="Proxies: correlation with the target against the cost of a run",
     table=costs,
+    question="Which proxies are worth their price?",
+    formula=(
+        "ρ(proxy, target) against mean seconds per run; Pareto-optimal: none is as cheap and "
+        "correlates more"
+    ),
+    source="paper 1, section 4.3",
+    avoid="where runs were trained on machines of different speeds",
     needs=("roles",),
     headings={"cost": "seconds per run", "estimate": "correlation"}
     | {"on_front": "Pareto-optimal", "probability_on_front": "in resamples"},

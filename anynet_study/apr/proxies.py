@@ -53,7 +53,7 @@ def match_family(
     >>> roles = Roles("big", {"big": 100, "half": 50}, {"small": 40})
     >>> table = match_family(errors, roles, resamples=1000)
     >>> table[["target", "member", "rho_source", "rho_member", "carries_over"]].round(2)
-        target member  rho_source  rho_member carries_over
+      target member  rho_source  rho_member carries_over
     0  small   half        0.96        0.93          yes
     """
     check_level(level, resamples, seed)
