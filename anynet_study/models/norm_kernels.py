@@ -237,20 +237,21 @@ def norm_sum_relu(
 
 
 def try_out(device: str) -> None:
-    """Compile and run the kernels on small maps there.
+    """Compile and run the kernels on small maps there, for each width of a tile.
 
     Raises whatever Triton does, and ArithmeticError where results are not those of torch.
     """
-    norm = nn.BatchNorm2d(20, device=device)
-    maps = torch.linspace(-3, 3, 20 * 96, device=device).view(2, 20, 6, 8).sin()
-    given = [maps.to(torch.bfloat16).requires_grad_() for _ in range(2)]
-    for own, theirs in zip(
-        _with_gradient(norm_sum_relu(given[0], norm, given[0], True), given[0]),
-        _with_gradient((norm(given[1].float()) + given[1].float()).relu(), given[1]),
-        strict=True,
-    ):
-        if not (own - theirs).norm() < 0.05 * theirs.norm():
-            raise ArithmeticError("kernels in Triton give other results than torch's")
+    for channels in (FEWEST_CHANNELS - 4, TILE_CHANNELS // 2, TILE_CHANNELS + 1):
+        norm = nn.BatchNorm2d(channels, device=device)
+        maps = torch.linspace(-3, 3, channels * 96, device=device).view(2, channels, 6, 8).sin()
+        given = [maps.to(torch.bfloat16).requires_grad_() for _ in range(2)]
+        for own, theirs in zip(
+            _with_gradient(norm_sum_relu(given[0], norm, given[0], True), given[0]),
+            _with_gradient((norm(given[1].float()) + given[1].float()).relu(), given[1]),
+            strict=True,
+        ):
+            if not (own - theirs).norm() < 0.05 * theirs.norm():
+                raise ArithmeticError("kernels in Triton give other results than torch's")
 
 
 def _with_gradient(y: Tensor, maps: Tensor) -> tuple[Tensor, Tensor]:

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from training_runs import spec
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import DesignSpace, layers
+from anynet_study.models import build
 from anynet_study.models.convolution_ways import TABLE
 
 ROOT = Path(__file__).parents[2]
@@ -211,6 +213,16 @@ def test_every_layer_of_the_band_is_of_a_kind_that_is_measured(bench: Any) -> No
     everything = sum(int(np.sum(layer.activations())) for layer in layers(networks, 224)[1:])
     assert sum(counted.values()) == everything
     assert sum(bench.layers.activations(32).values()) < everything / 49
+
+
+def test_a_step_is_profiled_of_a_typical_network_of_the_band(bench: Any) -> None:
+    """Norms, as torch's module counts them; what is planned first has half as many again."""
+    sampled = list(DesignSpace.anynetx().sample(200, flops=(360e6, 400e6), seed=0))
+    counts = [bench.parts.norms_of(architecture) for architecture in sampled]
+    module = build(sampled[2], 10)
+    assert counts[2] == sum(isinstance(it, nn.BatchNorm2d) for it in module.modules())
+    assert round(np.mean(counts)) == bench.parts.NORMS
+    assert min(abs(it - bench.parts.NORMS) for it in counts[:3]) < 5  # of three, one is near
 
 
 @pytest.mark.slow
