@@ -253,8 +253,8 @@ def shift_agreement(
     result, averages = result.iloc[:-1], result.iloc[-1:].drop(columns="evaluation")
     verdicts = verdict(*simultaneous(resampled[: len(result)], level), SMALLEST_CORRELATION)
     result.insert(len(result.columns) - 1, "holds", verdicts)
-    how = {"family": counted(len(result), "test set"), "averages": averages.to_dict("records")}
-    return with_attrs(result, level, "spearman", **how)
+    family, rows = counted(len(result), "test set"), averages.to_dict("records")
+    return with_attrs(result, level, "spearman", family=family, averages=rows)
 
 
 def _complete(errors: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -88,9 +88,8 @@ def match_family(
     low, high = simultaneous(found["rho_source"], level)
     ceiling = np.sqrt(np.maximum(shared, 0.0))
     result["carries_over"] = verdict(low, high, SMALLEST_CORRELATION, ceiling)
-    family = counted(count, "target")
-    how = {"weighted": weights is not None, "family": family, "averages": averages}
-    return with_attrs(result, level, method, **how)
+    weighted, family = weights is not None, counted(count, "target")
+    return with_attrs(result, level, method, weighted=weighted, family=family, averages=averages)
 
 
 def _with_average(
