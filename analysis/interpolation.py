@@ -2,10 +2,11 @@
 
     python analysis/interpolation.py studies/wise-ft --recipe tuned -o figures
 
-Of evaluations with `interpolate`: a panel each, the error by the share of the way from the weights
-that runs started from (0) to their final ones (1); on the terminal the best share of each network.
-Where some are of the run's own test images and some are shifts, also the mean error on the shifts
-against that on the own images, from share to share (interpolation-shifted).
+Of evaluations with `interpolate` that are of the run's own test images or shifts, or that
+--evaluations names: a panel each, the error by the share of the way from the weights that runs
+started from (0) to their final ones (1); on the terminal the best share of each network. Where
+there are both, also the mean error on the shifts against that on the own images, from share to
+share (interpolation-shifted).
 """
 
 from typing import Any
@@ -40,6 +41,13 @@ def interpolation(study: Study, output: Output = FOLDER) -> None:
         )
     found = found[found["recipe"] == recipe]
     names = found["evaluation"].str.partition("@")[0]
+    pairs = zip(found["dataset"], found["evaluation"], strict=True)
+    found = found.assign(kind=[study.kind_of(*pair) for pair in pairs])
+    told = study.options.evaluations
+    kept = names.isin(told) if told else found["kind"].isin(["own images", SHIFT])
+    found, names = found[kept], names[kept]
+    if found.empty:
+        raise UserError(f"{study.name}: none is of own images or a shift; --evaluations NAME,...")
     table = pd.DataFrame(
         {
             "dataset": found["dataset"] + ", " + names,
@@ -54,7 +62,7 @@ def interpolation(study: Study, output: Output = FOLDER) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(5))
     table = table.rename(columns={"dataset": "evaluation", "epoch": "share"})
     save(figure, output / "interpolation", table)
-    if (line := own_and_shifted(study, found)) is not None:
+    if (line := own_and_shifted(found)) is not None:
         save(draw_line(line), output / "interpolation-shifted", line)
     runs = table.groupby(["evaluation", "architecture"], sort=False)
     best = table.loc[runs["error"].idxmin()]
@@ -63,16 +71,13 @@ def interpolation(study: Study, output: Output = FOLDER) -> None:
     show("Mean error over networks, percent", means)
 
 
-def own_and_shifted(study: Study, found: pd.DataFrame) -> pd.DataFrame | None:
+def own_and_shifted(found: pd.DataFrame) -> pd.DataFrame | None:
     """Columns dataset, share, own, shifted: errors (%), means over networks and test sets.
 
     None without tests of the own images, or without shifts.
     """
-    pairs = zip(found["dataset"], found["evaluation"], strict=True)
-    kinds = pd.Series([study.kind_of(*pair) for pair in pairs], found.index)
-    chosen = found.assign(kind=kinds)[kinds.isin(["own images", SHIFT])]
     keys = ["dataset", "interpolate", "kind"]
-    wide = chosen.groupby(keys, sort=False)["error"].mean().unstack()
+    wide = found.groupby(keys, sort=False)["error"].mean().unstack()
     if not {"own images", SHIFT} <= set(wide) or (wide := wide.dropna()).empty:
         return None
     names = {"own images": "own", SHIFT: "shifted", "interpolate": "share"}

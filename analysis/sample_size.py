@@ -12,7 +12,7 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.correlations import widths_of
+from anynet_study.analyses.correlations import of_parts, widths_of
 from anynet_study.analyses.script import FOLDER, save, script, show
 from anynet_study.study import Study
 
@@ -26,7 +26,7 @@ def sample_size(
 ) -> None:
     """Draw sample_size.png and sample_size.pdf."""
     options = study.options
-    table = widths_of(study, source_name, target)
+    table = of_parts(widths_of(study, source_name, target))
     figure = plots.width_grid({f"{source_name} and {target}": table})
     save(figure, output / "sample_size", table)
     pairs = study.table("correlations").dropna(subset="estimate")

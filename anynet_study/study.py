@@ -29,7 +29,9 @@ NO_ROLES = "no source dataset with targets is known"
 NAMED = 6
 NO_POPULATION = "the parameters of the architectures are not known"
 NO_REPLICATES = "no architecture was trained more than once on any dataset"
-NO_STORE_REPLICATES = "replicates are only in a results store"
+NO_KNOWN_REPLICATES = (
+    "no replicates are known (of a table: a column replicate, or --map std=COLUMN,n=COLUMN)"
+)
 NO_DATASETS = "datasets are described only in a results store"
 NO_TRAINING_ERRORS = "no training errors are stored"
 NO_TOP5 = "top-5 errors on datasets of more than five classes are not known"
@@ -387,7 +389,7 @@ class Study(Analysed):
     @property
     def replicates(self) -> pd.DataFrame:
         """Long: architecture, dataset, replicate, error; some architecture was trained twice."""
-        table = needed(self.inputs.replicates, NO_STORE_REPLICATES)
+        table = needed(self.inputs.replicates, NO_KNOWN_REPLICATES)
         if not table.duplicated(["architecture", "dataset"]).any():
             raise UserError(NO_REPLICATES)
         return table

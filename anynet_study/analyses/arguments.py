@@ -103,6 +103,13 @@ Fraction = Annotated[
     bool | None,
     typer.Option("--fraction/--percent", help="Whether the table's values are 0 to 1, or to 100."),
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        help="OURS=THEIRS,... columns of a table, as of import: model=name+size, std=*_std,n=3.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -145,6 +152,7 @@ class StudyOptions:
     distances: Distances = None
     accuracy: Accuracy = None
     fraction: Fraction = None
+    columns: Columns = None
     analysis: OwnAnalyses = None
 
     def load(self, source: Path) -> "Study":
@@ -159,6 +167,7 @@ class StudyOptions:
             evaluations=parse_names(self.evaluations or []),
             baseline=parse_names(self.baseline or []),
             images=parse_counts("--images", self.images or [], "NAME=COUNT, such as val=50000"),
+            columns=dict(parse_pairs("--map", self.columns or [], "OURS=THEIRS", several=True)),
             analysis=self.analysis or (),
             **how,
         )
@@ -240,6 +249,20 @@ def parse_counts(
             raise UserError(f"{option}: {value!r} is not {legal}")
         counts[name] = int(count)
     return counts
+
+
+def parse_pairs(
+    option: str, values: Sequence[str], legal: str, several: bool = False
+) -> list[tuple[str, str]]:
+    """Both sides of each =; of an option that takes `several` they are parted by commas."""
+    pairs: list[tuple[str, str]] = []
+    for part in (part for value in values for part in (value.split(",") if several else [value])):
+        # Paths have no = in them as a rule, names of datasets might.
+        name, _, value = part.strip().rpartition("=")
+        if not name or not value:
+            raise UserError(f"{option}: {part!r} is not {legal}")
+        pairs.append((name.strip(), value.strip()))
+    return pairs
 
 
 def check_figure(option: str, path: Path | None) -> None:

@@ -1,5 +1,7 @@
 """Tables of errors in files, in percent or as accuracies or fractions: read as `import` does."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +17,39 @@ from anynet_study.store import ImportOptions, errors_of_table, stage_columns
 
 #: What messages call a table that is in no file, and the column of its index.
 IN_MEMORY, INDEX = Path("table"), "architecture"
-Declared = dict[str, dict[str, Any]]
 
 
-def read_table(
-    path: Path, accuracy: bool | None, fraction: bool | None, declared: Declared
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Declared:
+    """What the user says of a table."""
+
+    #: Whether its values are accuracies (False: errors), or 0 to 1 (False: to 100).
+    accuracy: bool | None = None
+    fraction: bool | None = None
+    #: What its columns are, as --map of `import` has it.
+    columns: Mapping[str, str] = field(default_factory=dict)
+    #: Columns that are datasets, with their "classes" where these are known.
+    datasets: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing is said of how a table is read."""
+        return self.accuracy is None and self.fraction is None and not self.columns
+
+
+def read_table(path: Path, declared: Declared) -> dict[str, Any]:
     """The "errors" in percent of a table in a file, and the "architectures" where it describes any.
 
-    "read_as" says in words what its values were taken for: `accuracy` says it, or the names of the
-    columns, or they are errors, if no dataset's median is high. `declared` are columns that are
-    said to be datasets, with their "classes" where these are known. Raises UserError, beginning
-    with the path, for what is no table of errors.
+    And "replicates", where it tells any; "read_as" says in words what its values were taken for:
+    as declared, or as the names of the columns say, or they are errors, if no dataset's median is
+    high. Raises UserError, beginning with the path, for what is no table of errors.
     """
-    found, quantity = _understood(read_sheet(path), accuracy, fraction, declared)
+    found, quantity = _understood(read_sheet(path), declared)
     told = "errors (%)" if quantity == "error" else "accuracies, shown as errors (%)"
     return found | {"read_as": f"read as {told}"}
 
 
-def described(
-    table: pd.DataFrame, accuracy: bool | None, fraction: bool | None, declared: Declared
-) -> dict[str, pd.DataFrame]:
+def described(table: pd.DataFrame, declared: Declared) -> dict[str, pd.DataFrame]:
     """The same of a table in memory, whose index names the architectures and is kept."""
     columns = [table.index.astype(object), *(table[name].astype(object) for name in table.columns)]
     cells = [
@@ -43,26 +57,31 @@ def described(
         for column in columns
     ]
     sheet = sheet_of(IN_MEMORY, [INDEX, *map(str, table.columns)], cells)
-    found, _ = _understood(sheet, bool(accuracy), fraction, declared)
+    found, _ = _understood(sheet, replace(declared, accuracy=bool(declared.accuracy)))
+    named = dict(zip(found["errors"].index, table.index, strict=True))
     found["errors"].index = table.index.rename(INDEX)
-    if "architectures" in found:
-        found["architectures"][INDEX] = table.index
+    for name in found.keys() - {"errors"}:
+        found[name][INDEX] = found[name][INDEX].map(named)
     return found
 
 
-def _understood(
-    sheet: Sheet, accuracy: bool | None, fraction: bool | None, declared: Declared
-) -> tuple[dict[str, pd.DataFrame], str]:
+def _understood(sheet: Sheet, declared: Declared) -> tuple[dict[str, pd.DataFrame], str]:
+    accuracy, fraction = declared.accuracy, declared.fraction
     options = ImportOptions(
+        columns=declared.columns,
         quantity=None if accuracy is None else "accuracy" if accuracy else "error",
         assumed="error",
         unit=None if fraction is None else "fraction" if fraction else "percent",
     )
-    errors, models, quantity = errors_of_table(sheet, options, declared)
-    if stages := stage_columns(models.columns):
+    tables = errors_of_table(sheet, options, dict(declared.datasets))
+    if stages := stage_columns(tables.models.columns):
         stages_of(stages)
-    about = {"architectures": models} if models.shape[1] > 1 else {}
-    return {"errors": errors, **about}, quantity
+    found = {"errors": tables.errors}
+    if tables.models.shape[1] > 1:
+        found["architectures"] = tables.models
+    if tables.replicates is not None:
+        found["replicates"] = tables.replicates
+    return found, tables.quantity
 
 
 def part_of(known: dict[str, Any], where: str) -> dict[str, Any]:
@@ -82,6 +101,11 @@ def part_of(known: dict[str, Any], where: str) -> dict[str, Any]:
         raise UserError(f"no error is kept by the condition {where}")
     part = errors.where(kept).loc[kept.any(axis=1), kept.any(axis=0)]
     found = known | {"errors": part}
+    if "replicates" in known:
+        cells = part.stack().index
+        runs = known["replicates"]
+        mine = pd.MultiIndex.from_frame(runs[["architecture", "dataset"]]).isin(cells)
+        found["replicates"] = runs[mine]
     if "architectures" in known:
         about = known["architectures"]
         found["architectures"] = about[about["architecture"].isin(part.index)]

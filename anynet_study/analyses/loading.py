@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.analyses.building import some_of
-from anynet_study.analyses.error_table import described, part_of, read_table
+from anynet_study.analyses.error_table import Declared, described, part_of, read_table
 from anynet_study.analyses.registry import ANALYSES, known_analyses
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
@@ -39,6 +39,7 @@ def load(
     distances: Path | None = None,
     accuracy: bool | None = None,
     fraction: bool | None = None,
+    columns: Mapping[str, str] | None = None,
     analysis: Sequence[str] = (),
     **options: Any,
 ) -> Study:
@@ -49,6 +50,8 @@ def load(
     (d1, w1, b1, g1, ...), block, flops, weight and so on. `accuracy` and `fraction` say that a
     table holds accuracies (False: errors), or values from 0 to 1 (False: to 100). A file of which
     neither this nor its columns say it holds errors, unless a median above 50% speaks against it.
+    `columns` says what columns are, as --map of `import` does: `{"model": "name+pretrained"}`, or
+    `{"std": "*_std", "n": "3"}` for errors that are means over three trainings.
 
     `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
     targets that have no other part. `shifts` are further test sets of the source, `images` the
@@ -70,14 +73,13 @@ def load(
         Options(**options),
         DatasetOptions(roles, tuple(shifts), dict(images or {}), distances),
     )
+    said = Declared(accuracy, fraction, columns or {}, asked.declared)
     if isinstance(source, pd.DataFrame):
-        study = _of_table(
-            "table", described(source, accuracy, fraction, asked.declared), asked, chosen
-        )
+        study = _of_table("table", described(source, said), asked, chosen)
     elif isinstance(source, str | Path) and is_table(Path(source)):
-        study = _of_file(Path(source), asked, chosen, accuracy, fraction)
+        study = _of_file(Path(source), asked, chosen, said)
     else:
-        study = _of_store(source, asked, chosen, (accuracy, fraction) != (None, None))
+        study = _of_store(source, asked, chosen, converted=not said.nothing)
     study.analyses = known_analyses(analysis)
     if chosen.method == "kendall" and study.weights is not None:
         raise UserError(
@@ -186,20 +188,12 @@ class DatasetOptions:
         return counts
 
 
-def _of_file(
-    path: Path,
-    asked: DatasetOptions,
-    options: Options,
-    accuracy: bool | None,
-    fraction: bool | None,
-) -> Study:
+def _of_file(path: Path, asked: DatasetOptions, options: Options, declared: Declared) -> Study:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     if (options.recipe, options.metric, options.replicates) != (None, None, "mean"):
         raise UserError(f"{path}: --recipe, --metric and --replicates are for results stores")
-    return _of_table(
-        path.name, read_table(path, accuracy, fraction, asked.declared), asked, options
-    )
+    return _of_table(path.name, read_table(path, declared), asked, options)
 
 
 def _of_table(name: str, known: dict[str, Any], asked: DatasetOptions, options: Options) -> Study:
@@ -216,7 +210,8 @@ def _of_store(
 ) -> Study:
     if converted:
         raise UserError(
-            f"{source}: --accuracy, --error, --fraction and --percent are for tables in files"
+            f"{source}: --accuracy, --error, --fraction, --percent and --map are for tables in "
+            "files"
         )
     store = source if isinstance(source, ResultStore) else find_store(source)
     if options.where:

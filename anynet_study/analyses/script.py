@@ -56,14 +56,16 @@ def run(command: Callable[..., None]) -> None:
         sys.exit(2)
 
 
-def draw(**figures: str) -> None:
+def draw(*tables: str, **figures: str) -> None:
     """Run a script that draws registered figures, each under a name of its own.
 
     `draw(figure7a="depth", figure7b="width")` writes figure7a.png, .pdf and .csv, and so on. Of
-    several figures, those that there are.
+    several figures, those that there are. Before them the script prints these tables.
     """
 
     def command(study: Study, output: Output = FOLDER) -> None:
+        for name in tables:
+            show(study.analysis(name).title, study.table(name))
         left_out = []
         for stem, name in figures.items():
             try:

@@ -34,7 +34,12 @@ from anynet_study.apr.interval_formulas import (
     fisher_interval,
     wilson_interval,
 )
-from anynet_study.apr.noise import corrected_correlations, noise_ceiling, reliabilities
+from anynet_study.apr.noise import (
+    corrected_correlations,
+    noise_ceiling,
+    reliabilities,
+    single_runs,
+)
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
 from anynet_study.apr.other_targets import Average, explained_beyond, other_targets
 from anynet_study.apr.over_targets import compare_proxies, random_average
@@ -180,6 +185,7 @@ __all__ = [
     "shift_agreement",
     "shift_ranks",
     "simultaneous",
+    "single_runs",
     "spline_fit",
     "stage_drivers",
     "stages_of",

@@ -1,7 +1,6 @@
 """`anynet-study import`: makes a results store from other people's results."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +14,7 @@ from anynet_study.analyses.arguments import (
     Targets,
     parse_counts,
     parse_names,
+    parse_pairs,
     parse_roles,
 )
 from anynet_study.cli.options import AsJson, opt
@@ -83,13 +83,17 @@ def import_(
     and error or accuracy); empty cells stay gaps. What is unclear is refused, never guessed: a
     table whose columns are not named error or accuracy needs --error or --accuracy, and one whose
     values look like fractions --fraction or --percent. A model may be named by two columns:
-    --map model=name+pretrained. With --dry-run you see what each column was taken for.
+    --map model=name+pretrained. Of errors that are means over trainings, --map std=*_std,n=3
+    declares the columns of their standard deviations and how many they are (* stands for the
+    dataset): then tables of noise have intervals. With --dry-run you see what each column was taken
+    for.
 
     \b
     Examples:
       anynet-study import testbed.csv --accuracy --dry-run
       anynet-study import testbed.csv --accuracy -o testbed.h5
       anynet-study import testbed.csv --accuracy --source val --shifts val-v2,sketch -o testbed.h5
+      anynet-study import runs.csv --map "accuracy=*_mean,std=*_std,n=seeds" -o runs.h5
       anynet-study import nats.csv --map model=arch_str,dataset=task,accuracy=acc -o nats.h5
       anynet-study import testbed.h5 more.json --datasets datasets.csv -o testbed.h5
       anynet-study import --predictions val=preds.npz --labels val=labels.npy -o val.h5
@@ -121,7 +125,7 @@ def import_(
         parse_counts("--images", images or [], "NAME=COUNT, such as val=50000"),
     )
     options = ImportOptions(
-        columns=dict(_pairs("--map", columns or [])),
+        columns=dict(parse_pairs("--map", columns or [], "OURS=THEIRS", several=True)),
         describe=_names(describe),
         ignore=_names(ignore),
         datasets=_names(dataset_columns),
@@ -132,8 +136,10 @@ def import_(
         separator=separator,
         encoding=encoding,
     )
-    predicted = [(name, Path(path)) for name, path in _pairs("--predictions", predictions or [])]
-    truth = {name: Path(path) for name, path in _pairs("--labels", labels or [])}
+    of_images = parse_pairs("--predictions", predictions or [], "DATASET=FILE")
+    predicted = [(name, Path(path)) for name, path in of_images]
+    true = parse_pairs("--labels", labels or [], "DATASET=FILE")
+    truth = {name: Path(path) for name, path in true}
     given_files = Files(tuple(files or ()), tuple(predicted), truth)
     if dry_run or output is None:
         accounts = understood_tables(given_files, options, known)
@@ -178,20 +184,6 @@ def _said(report: "ImportReport", output: Path) -> str:
 def _check_output(output: Path) -> None:
     if output.suffix.lower() not in STORES:
         raise UserError(f"-o {output}: a results store ends in {' or '.join(STORES)}")
-
-
-def _pairs(option: str, values: Sequence[str]) -> list[tuple[str, str]]:
-    """Both sides of each =; only names of columns may be several, separated by commas."""
-    pairs: list[tuple[str, str]] = []
-    split = option == "--map"
-    for part in (part for value in values for part in (value.split(",") if split else [value])):
-        # Paths have no = in them as a rule, names of datasets might.
-        name, _, value = part.strip().rpartition("=")
-        if not name or not value:
-            form = "OURS=THEIRS" if split else "DATASET=FILE"
-            raise UserError(f"{option}: {part!r} is not {form}")
-        pairs.append((name.strip(), value.strip()))
-    return pairs
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -236,6 +236,7 @@ def effective_robustness_grid(
             del looks["other"]
         known = known.assign(group=np.where(known["baseline"], *BASELINE_LOOKS))
     drawn = style.panels(len(shifts), 2.0, axes)
+    equal = []
     for panel, shift in zip(drawn.axes, shifts, strict=True):
         rows = known[known["shift"] == shift].sort_values("base")
         for group, look in reversed(looks.items()):
@@ -245,7 +246,7 @@ def effective_robustness_grid(
             if grouped:
                 _draw_group(panel, chosen, look["color"])
         panel.plot(rows["base"], rows["expected"], color=style.BLACK, linewidth=1)
-        _draw_equal(panel)
+        equal.append(_draw_equal(panel))
         left_out = int((table["shift"] == shift).sum()) - len(rows)
         panel.set_title(f"n = {len(rows)}" + (f" ({left_out} left out)" if left_out else ""))
         panel.set_xlabel(f"accuracy on {wording.shorten(base, 18)} (%)")
@@ -254,9 +255,11 @@ def effective_robustness_grid(
     line = "-" if grouped else "none"
     shown = [{"linestyle": line, "markersize": 4, **look} for look in looks.values()]
     handles = [Line2D([], [], **look) for look in shown]
-    handles += [Line2D([], [], color=style.BLACK, linewidth=1), Line2D([], [], **EQUAL)]
-    labels = [wording.shorten(name, 26) for name in looks]
-    drawn.legend(handles, [*labels, "trend of the baseline", "equal"], most=4)
+    labels = [*(wording.shorten(name, 26) for name in looks), "trend of the baseline"]
+    handles.append(Line2D([], [], color=style.BLACK, linewidth=1))
+    if any(equal):
+        handles, labels = [*handles, Line2D([], [], **EQUAL)], [*labels, "equal"]
+    drawn.legend(handles, labels, most=4)
     return drawn.figure
 
 

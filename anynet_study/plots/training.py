@@ -17,6 +17,8 @@ from anynet_study.plots.estimates import upper_limit
 QUANTILES = (0.1, 0.5, 0.9)
 LINES = 30
 """At most this many single runs are drawn, evenly spread over the final errors."""
+SHORT = 0.2
+"""Half the length of the line of a run of one epoch."""
 REPLICATED = 8
 """At most this many replicated architectures per dataset are drawn, evenly spread over the errors.
 """
@@ -61,10 +63,18 @@ def curve_grid(
         panel.set(title=wording.counted(dataset, rows["n"]), xlabel="epoch")
         metric = wording.metric_name((metrics or {}).get(dataset, ""))
         panel.set_ylabel(f"{metric}test error (%)")
-        panel.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=2))
         panel.margins(x=0.02)
+        _number_epochs(panel, rows["epoch"])
     drawn.legend([*handles.values()], [*handles])
     return drawn.figure
+
+
+def _number_epochs(axes: Axes, epochs: "pd.Series[float]") -> None:
+    """Whole numbers at the x axis; a single epoch stands in its middle."""
+    if epochs.nunique() == 1:
+        axes.set(xlim=(epochs.iloc[0] - 0.5, epochs.iloc[0] + 0.5), xticks=epochs.unique())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=2))
 
 
 def _draw_curves(
@@ -76,6 +86,10 @@ def _draw_curves(
     """
     runs = curves.pivot_table(index="architecture", columns="epoch", values="error", sort=False)
     runs = runs.sort_values(runs.columns[-1], kind="stable") if len(runs.columns) else runs
+    if len(runs.columns) == 1:  # of one epoch short level lines
+        ends = runs.columns[0] - SHORT, runs.columns[0] + SHORT
+        runs = pd.concat([runs, runs], axis="columns").set_axis(ends, axis="columns")
+        rows = pd.concat([rows, rows]).assign(epoch=np.repeat(ends, len(rows)))
     epochs = runs.columns.to_numpy(dtype=float)
     lines = [
         np.column_stack([epochs, runs.iloc[place].to_numpy()])
@@ -134,9 +148,9 @@ def duration_grid(
             share = f"{100 * found['share'].iloc[0]:.0f}%"
             title += f"\n{letter} ≥ {keep:g} from epoch {int(epoch)} on ({share})"
         panel.set(title=title, xlabel="epoch")
-        panel.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=2))
         panel.set_ylim(min(-0.02, float(rows["low"].min()) - 0.02), 1.03)
         panel.margins(x=0.03)
+        _number_epochs(panel, rows["epoch"])
     drawn.label_left(f"{letter} with the last epoch")
     return drawn.figure
 

@@ -104,6 +104,11 @@ _OF_RUNS = {
         "test error in percent after the final epoch on the run's metric; of a diverged run: of "
         "guessing; of a failed run: NaN"
     ),
+    "error_std": _number(
+        "of an imported error that is the mean over trainings: their standard deviation in points "
+        "(with n - 1); NaN where it is not known, and of a single training"
+    ),
+    "trainings": _count("how many trainings the error is the mean of", 1),
     "planned": _truth("1 if the sweep of this store asks for the run, else 0 (kept, not analysed)"),
     "epochs": _count("number of epochs in its curves"),
     "images": _count("number of its predictions"),
@@ -328,9 +333,14 @@ EARLIER STORES  Before schema_version 7, an integer i in a column of texts of /r
 """
 
 
+def scores_folder(store: Path) -> Path:
+    """Where the outputs of networks on their test images are, beside the store of their study."""
+    return store.parent / "scores"
+
+
 def scores_file(store: Path, run_id: str) -> Path:
-    """Where the outputs of a run's network on its test images are, beside the store."""
-    return store.parent / "scores" / f"{run_id}.npy"
+    """Those of a run."""
+    return scores_folder(store) / f"{run_id}.npy"
 
 
 def prediction_group(dataset: str, evaluation: str = "") -> str:

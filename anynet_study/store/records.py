@@ -58,6 +58,8 @@ class RunRecord:
     message: str = ""
     metric: Metric
     error: float
+    error_std: float = float("nan")
+    trainings: int = 1
     #: Keys of CURVES; arrays of shape (epochs,), all of one length; a missing key reads as NaN.
     curves: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     #: Predicted class of every test image in test order, shape (n_test,); empty if there is none.

@@ -241,11 +241,17 @@ class Results(ABC):
         return test.join(found)
 
     def replicates(self, metric: str | None = None, recipe: str | None = None) -> "pd.DataFrame":
-        """Long table architecture, dataset, replicate, error of the planned runs that have one."""
+        """Long table architecture, dataset, replicate, error of the planned runs that have one.
+
+        Of imported means over several trainings it is of runs that have their means and standard
+        deviations (`apr.single_runs`).
+        """
+        from anynet_study.apr import single_runs
+
         with self:
             errors = in_order(self._run_errors(metric, recipe), *self._names())
         texts = {name: errors[name].astype(object) for name in ("architecture", "dataset")}
-        return errors.assign(**texts).reset_index(drop=True)
+        return single_runs(errors.assign(**texts).reset_index(drop=True))
 
     def _error_table(
         self, errors: "pd.DataFrame", replicates: str, datasets: Sequence[str] | None = None
@@ -265,10 +271,10 @@ class Results(ABC):
     def _run_errors(
         self, metric: str | None, recipe: str | None, best: int | None = None
     ) -> "pd.DataFrame":
-        """Columns architecture, dataset, replicate, error of the planned runs that have one."""
+        """What `replicates` has, of the planned runs that have an error; error_std, trainings."""
         check_metric(metric)
         name = self._recipe(recipe)
-        keys = ["architecture", "dataset", "replicate", "error"]
+        keys = ["architecture", "dataset", "replicate", "error", "error_std", "trainings"]
         more = ["run_id", "status", "metric"] if metric else ["run_id"]
         known = ["classes"] if metric and "classes" in self.columns("runs") else []
         table = self.table("runs", [*keys, "recipe", "planned", *more, *known])

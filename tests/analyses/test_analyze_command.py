@@ -101,7 +101,7 @@ def test_configurations_of_any_number_of_stages(tmp_path: Path, fewest: int, mos
 def test_tables_that_cannot_be_made_say_why(wide: Path) -> None:
     text = " ".join(run(wide).split())
     assert re.search("no table match, .*?: no source dataset with targets is known", text)
-    assert re.search("no table .*noise.*: replicates are only in a results store", text)
+    assert re.search("no table .*noise.*: no replicates are known", text)
     assert "constant: every error is 50" in text
     assert "105 rows: --table correlations" in text
     with pytest.raises(UserError, match="no table drivers: the parameters of the arch"):
@@ -113,7 +113,7 @@ def test_json_has_every_table_and_null_for_undefined(study: Path, wide: Path) ->
     found = json.loads(run(study, "--json"))
     assert list(found["tables"]) == TABLES
     assert (found["input"], found["architectures"], found["resamples"]) == ("toy", 16, 100)
-    assert found["tables"]["match"][-1]["classes"] is None
+    assert found["averages"]["match"][0]["n"] == 16
     assert len(found["left_out"]) == 2
     found = json.loads(run(wide, "--format", "json"))
     assert sum(row["estimate"] is None for row in found["tables"]["correlations"]) == 14

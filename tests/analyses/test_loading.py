@@ -62,7 +62,7 @@ def test_a_store_that_is_no_study_is_called_by_its_file(study: Path, tmp_path: P
 def test_options_replace_what_a_store_says(study: Path) -> None:
     roles = Roles("pets", {"pets": 9}, {"lines": 2})
     assert load(study, roles).roles == roles
-    with pytest.raises(UserError, match="--accuracy, --error, --fraction and --percent are for"):
+    with pytest.raises(UserError, match="--percent and --map are for tables"):
         load(study, accuracy=True)
 
 

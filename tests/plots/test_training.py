@@ -37,6 +37,19 @@ def test_curves_have_their_median_and_band() -> None:
     assert figure.legends[0].legend_handles[0].get_color() == style.ORANGE
 
 
+def test_a_single_epoch_is_drawn_and_numbered() -> None:
+    """Lines of one point would draw nothing at all."""
+    table = curves(5)
+    (axes,) = plots.curve_grid(table[table["epoch"] == 2]).axes
+    (median,) = axes.lines
+    assert xy(median) == [(1.8, 66), (2.2, 66)]
+    single, filled = axes.collections
+    assert len(single.get_segments()) == 5
+    assert {(1.8, 61.2), (2.2, 70.8)} <= {(round(e, 6), round(v, 6)) for e, v in band(filled)}
+    assert axes.get_xticks().tolist() == [2]
+    assert axes.get_xlim() == (1.5, 2.5)
+
+
 def test_single_runs_are_spread_from_best_to_worst() -> None:
     (axes,) = plots.curve_grid(curves(100)).axes
     finals = [segment[-1][1] for segment in axes.collections[0].get_segments()]

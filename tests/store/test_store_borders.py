@@ -286,3 +286,116 @@ def test_benchmarks_in_json(tmp_path: Path) -> None:
     }
     path = written(tmp_path / "bench.json", json.dumps(rows))
     assert account(path, quantity="accuracy")["datasets"] == {"clean": 12.0, "robust": 42.0}
+
+
+def runs_of(models: int = 16, trainings: int = 4) -> pd.DataFrame:
+    """Long: model, dataset, replicate, accuracy of every training."""
+    random = np.random.default_rng(3)
+    rows = []
+    for model in range(models):
+        for dataset, noise in (("cars", 0.6), ("pets", 1.5)):
+            for replicate in range(trainings):
+                value = 60 + 2 * model + noise * random.normal()
+                rows.append((f"m{model}", dataset, replicate, value))
+    return pd.DataFrame(rows, columns=["model", "dataset", "replicate", "accuracy"])
+
+
+def means_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """Wide: model, and of each dataset its mean, std and n."""
+    told = runs.groupby(["model", "dataset"], sort=False)["accuracy"].agg(["mean", "std", "count"])
+    wide = told.unstack().swaplevel(axis="columns")
+    ends = {"mean": "_mean", "std": "_std", "count": "_n"}
+    wide.columns = [f"{dataset}{ends[what]}" for dataset, what in wide.columns]
+    return wide.reset_index()
+
+
+SPREAD = {"accuracy": "*_mean", "std": "*_std", "n": "*_n"}
+
+
+def test_declared_spreads_feed_what_replicates_feed(tmp_path: Path) -> None:
+    """Means, standard deviations and n give the intervals and the ICC that the trainings give."""
+    runs = runs_of()
+    runs.to_csv(tmp_path / "runs.csv", index=False)
+    means_of(runs).to_csv(tmp_path / "means.csv", index=False)
+    imported(tmp_path / "means.h5", tmp_path / "means.csv", quantity=None, columns=SPREAD)
+    how = {"method": "pearson", "resamples": 200}
+    truth = anynet_study.load(tmp_path / "runs.csv", **how)
+    np.testing.assert_allclose(truth.errors["cars"].iloc[0], 100 - runs["accuracy"][:4].mean())
+    for told in (
+        anynet_study.load(tmp_path / "means.csv", columns=SPREAD, **how),
+        anynet_study.load(means_of(runs).set_index("model"), columns=SPREAD, **how),
+        anynet_study.load(tmp_path / "means.h5", **how),
+    ):
+        np.testing.assert_allclose(told.errors, truth.errors)
+        pd.testing.assert_frame_equal(told.table("noise"), truth.table("noise"), rtol=1e-9)
+        pd.testing.assert_frame_equal(
+            told.table("rank-preservation"), truth.table("rank-preservation"), rtol=1e-9
+        )
+    # By hand: the pooled variance within models is that of a run.
+    within = runs.groupby(["dataset", "model"])["accuracy"].var().groupby("dataset").mean()
+    noise = truth.table("noise").set_index("dataset")["within_std"]
+    np.testing.assert_allclose(noise[["cars", "pets"]], np.sqrt(within[["cars", "pets"]]))
+    # Of ranks single runs are drawn, which serve as well as others.
+    ranked = {"resamples": 200}
+    drawn = anynet_study.load(tmp_path / "means.csv", columns=SPREAD, **ranked).table("noise")
+    real = anynet_study.load(tmp_path / "runs.csv", **ranked).table("noise")
+    np.testing.assert_allclose(drawn["icc"], real["icc"], atol=0.02)
+
+
+def test_a_spread_that_nobody_declares_is_named_and_not_used(tmp_path: Path) -> None:
+    table = means_of(runs_of())
+    table.columns = [name.removesuffix("_mean") for name in table.columns]
+    path = tmp_path / "t.csv"
+    table.drop(columns=["cars_n", "pets_n"]).to_csv(path, index=False)
+    told = account(path, quantity="accuracy")
+    assert list(told["datasets"]) == ["cars", "pets"]
+    assert "not declared, so cars_std, pets_std not used" in str(told["spread"])
+    with pytest.raises(UserError, match="no replicates are known"):
+        _ = anynet_study.load(path, accuracy=True).replicates
+    two = {"std": "*_std", "n": "4"}
+    assert "std from '*_std', n '4'" in str(
+        account(path, quantity="accuracy", columns=two)["spread"]
+    )
+    study = anynet_study.load(path, accuracy=True, columns=two)
+    assert len(study.replicates) == 16 * 2 * 4
+
+
+def test_the_spread_in_cells_and_of_long_tables(tmp_path: Path) -> None:
+    rows = "".join(f"m{n},{70 + n} ± 0.{n + 1}\n" for n in range(5))
+    wide = written(tmp_path / "wide.csv", f"model,PACS\n{rows}")
+    rows = "".join(f"m{n},PACS,{70 + n} ± 0.{n + 1}\n" for n in range(5))
+    long = written(tmp_path / "long.csv", f"model,dataset,accuracy\n{rows}")
+    apart = "".join(f"m{n},PACS,0.{70 + n},0.00{n + 1},3\n" for n in range(5))
+    columns = written(tmp_path / "apart.csv", f"model,dataset,accuracy,sd,runs\n{apart}")
+    for path, std, n, more in (
+        (wide, "PACS_std", "3", {}),
+        (long, "accuracy_std", "3", {}),
+        (columns, "sd", "runs", {"fraction": True}),
+    ):
+        study = anynet_study.load(path, accuracy=True, columns={"std": std, "n": n}, **more)
+        groups = study.replicates.groupby("architecture", sort=False)["error"]
+        np.testing.assert_allclose(groups.mean(), 30 - np.arange(5))
+        np.testing.assert_allclose(groups.std(), 0.1 * np.arange(1, 6))
+        assert groups.count().tolist() == [3] * 5
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "told"),
+    [
+        ({"std": "sd"}, "1,3", "--map std: a spread over trainings is declared by"),
+        ({"n": "k"}, "1,3", "--map n: a spread over trainings is declared by"),
+        ({"std": "sd", "n": "count"}, "1,3", "no column 'count'"),
+        ({"std": "*_sd", "n": "k"}, "1,3", r"no column '\*_sd'"),
+        ({"std": "sd", "n": "k"}, "-1,3", "row 3, cars: the standard deviation is negative"),
+        ({"std": "sd", "n": "k"}, "1,", "row 3, cars: the number of trainings is missing"),
+        ({"std": "sd", "n": "k"}, "1,2.5", "row 3, cars: the number of trainings is no whole"),
+        ({"std": "sd", "n": "0"}, "1,3", "row 2, cars: the number of trainings is no whole"),
+        ({"accuracy": "*_mean"}, "1,3", r"--map accuracy=\*_mean: .* has no such column"),
+    ],
+)
+def test_a_spread_that_is_declared_wrongly(
+    tmp_path: Path, columns: dict[str, str], cells: str, told: str
+) -> None:
+    path = written(tmp_path / "t.csv", f"model,cars,sd,k\na,70,1,3\nb,71,{cells}\n")
+    with pytest.raises(UserError, match=told):
+        account(path, quantity="accuracy", columns=columns)

@@ -47,9 +47,9 @@ STORES = [
 ]
 #: The newest file of each kind. A format that changes needs another one, beside the old.
 NEWEST = {
-    "runs": "journal-4-scores.arrow",
+    "runs": "journal-4-spread.arrow",
     "evaluations": "evaluations-2-kind.arrow",
-    "store": "version-7-scores.h5",
+    "store": "version-7-spread.h5",
 }
 
 
@@ -98,7 +98,14 @@ def test_a_format_that_changes_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["journal-4-marked", "journal-4-scores", "evaluations-2-marked", "evaluations-2-kind"]
+    "name",
+    [
+        "journal-4-marked",
+        "journal-4-scores",
+        "journal-4-spread",
+        "evaluations-2-marked",
+        "evaluations-2-kind",
+    ],
 )
 def test_marked_journals(name: str, tmp_path: Path) -> None:
     called = "x.evaluations.arrow" if name.startswith("evaluations") else "x.arrow"
@@ -226,7 +233,7 @@ def test_a_store_is_verified_and_collect_gives_the_store_of_today(
 EVALUATED = [f"{version}-evaluated" for version in range(4, SCHEMA_VERSION + 1)]
 
 
-@pytest.mark.parametrize("name", [*EVALUATED, "6-kind", "7-scores"])
+@pytest.mark.parametrize("name", [*EVALUATED, "6-kind", "7-scores", "7-spread"])
 def test_evaluations_in_stores(name: str, tmp_path: Path) -> None:
     version, path = int(name[0]), unpacked(f"version-{name}.h5", tmp_path)
     assert [finding for finding in verify(path) if not finding.note] == []

@@ -25,6 +25,8 @@ class TableAccount(BaseModel):
     unit: Literal["percent", "fraction"]
     #: Columns of the run, ours to the table's.
     run_columns: dict[str, str]
+    #: In words: which columns are the spread over trainings, and which may be but are not used.
+    spread: str
     #: Columns that describe the models, and columns that were left out.
     describing: tuple[str, ...]
     ignored: tuple[str, ...]
@@ -40,6 +42,7 @@ class TableAccount(BaseModel):
             f"values: {self.quantity}, read as {self.unit}",
             f"datasets: {len(self.datasets)}, median error in percent: {', '.join(some)}{more}",
             f"columns of the runs: {run or 'none'}",
+            f"spread over trainings: {self.spread}",
             f"columns that describe models: {', '.join(self.describing) or 'none'}",
             f"columns left out: {', '.join(self.ignored) or 'none'}",
         ]

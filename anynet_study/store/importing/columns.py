@@ -53,7 +53,9 @@ ALIASES = {
 #: Columns of a run that only long tables have.
 LONG_ONLY = ("metric", "seconds", "started", "host", "device", "torch_version", "code_version")
 RUN_COLUMNS = ("replicate", "recipe", *LONG_ONLY)
-MAPPABLE = ("model", "dataset", "error", "accuracy", *RUN_COLUMNS)
+#: Of an error that is the mean over trainings: their standard deviation and number.
+SPREAD = ("std", "n")
+MAPPABLE = ("model", "dataset", "error", "accuracy", *SPREAD, *RUN_COLUMNS)
 
 #: Columns that describe a model and are no errors on a dataset of that name.
 NUMBERS = (
@@ -88,6 +90,8 @@ OF_ACCURACY = {"acc", "accuracy", "accuracies", "err", "error", "errors", "top1"
 OF_IDS = ("", "id", "index", "no", "nr", "number", "key", "uid")
 #: What is written between two columns that name a model together.
 AND = "+"
+#: Stands for the name of a dataset in the names of columns that are declared.
+ANY = "*"
 #: Where d1 and w1 are there, so are columns of stages: depth, width, ratio, group width, stride.
 STAGES_TOLD_BY = {"d1", "w1"}
 STAGE = re.compile(r"[dwbgs][0-9]{1,2}")
@@ -102,13 +106,24 @@ def stage_columns(columns: Collection[str]) -> list[str]:
 def describes(name: str) -> bool:
     """Whether the name of a column says that its numbers are no accuracies.
 
-    >>> [describes(name) for name in ("GFLOPS", "param_count", "cars_std", "mean accuracy", "cars")]
+    >>> [describes(name) for name in ("GFLOPS", "cars_std", "cars_n", "mean accuracy", "cars")]
     [True, True, True, False, False]
     """
-    words = set(normal_form(name).split("_"))
-    if normal_form(name) in NO_DATASETS or "±" in name:
+    *_, last = listed = normal_form(name).split("_")
+    words = {*listed}
+    if normal_form(name) in NO_DATASETS or last == "n" or "±" in name:
         return True
     return bool(words & NEVER_ACCURACY or (words & OF_NO_ACCURACY and not words & OF_ACCURACY))
+
+
+def matched(pattern: str, column: str) -> str | None:
+    """What stands for the * where a column's name is as the pattern says; else None.
+
+    >>> matched("*_std", "cars_std"), matched("*_std", "cars")
+    ('cars', None)
+    """
+    found = re.fullmatch(re.escape(pattern).replace(re.escape(ANY), "(.+)", 1), column)
+    return found[1] if found and ANY in pattern else None
 
 
 def with_joined_model(sheet: Sheet, options: ImportOptions) -> Sheet:
@@ -154,8 +169,11 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
     is ambiguous.
     """
     _check_told(path, columns, options)
-    free = [name for name in columns if name not in {*options.ignore, *options.describe}]
-    roles = dict(options.columns)
+    roles = {role: name for role, name in options.columns.items() if role not in SPREAD}
+    spread = [options.columns[role] for role in SPREAD if role in options.columns]
+    used = {c for c in columns for name in spread if c == name or matched(name, c)}
+    used |= {*options.ignore, *options.describe}
+    free = [name for name in columns if name not in used]
     for role in ("model", "dataset", "error", "accuracy"):
         found = _known(role, free, taken=roles.values())
         if role not in roles and found is not None:
@@ -174,7 +192,8 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
     core = {roles["model"], *run.values()} | (
         {roles["dataset"], roles[quantity]} if quantity else set()
     )
-    rest = [name for name in free if name not in core and name]
+    beside = f"{roles[quantity]}_std" if quantity else ""
+    rest = [name for name in free if name not in {*core, beside}]
     numbers = tuple(name for name in rest if name in {*NUMBERS, *stage_columns(rest)})
     texts = tuple(name for name in rest if name in TEXTS or (describes(name) and not long))
     if options.datasets:
@@ -198,8 +217,20 @@ def _check_told(path: Path, columns: Collection[str], options: ImportOptions) ->
     for role in options.columns:
         if role not in MAPPABLE:
             raise UserError(f"--map: unknown {role!r}; choose from {', '.join(MAPPABLE)}")
+    there = options.columns.keys() & {*SPREAD}
+    if len(there) == 1:
+        raise UserError(
+            f"--map {min(there)}: a spread over trainings is declared by std=COLUMN and "
+            "n=COLUMN_OR_NUMBER, their standard deviation and how many they are"
+        )
+    named = [
+        name
+        for role, name in options.columns.items()
+        if not (role == "n" and name.isdecimal())
+        and not (role in SPREAD and any(matched(name, column) for column in columns))
+    ]
     asked = {
-        "--map": options.columns.values(),
+        "--map": named,
         "--describe": options.describe,
         "--ignore": options.ignore,
         "--dataset-columns": options.datasets,

@@ -62,11 +62,12 @@ def named_records(
     and completed. `predictions` is (runs, images). Specification and predictions go to `arrays`.
     """
     count = len(columns["error"])
-    unknown = dict.fromkeys(("seconds", "started"), np.full(count, np.nan))
+    unknown = dict.fromkeys(("seconds", "started", "error_std"), np.full(count, np.nan))
     nothing = dict.fromkeys(
         ("replicate", "offset", "end", "epochs", "threads"), np.zeros(count, np.int32)
     )
-    known = {**dict.fromkeys(TEXTS, ""), **unknown, **nothing, **columns}
+    once = {"trainings": np.ones(count, np.int32)}
+    known = {**dict.fromkeys(TEXTS, ""), **unknown, **nothing, **once, **columns}
     specs = _specifications(records_table(known, count))
     lengths = np.array([len(spec) for spec in specs], np.int64)
     values: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {

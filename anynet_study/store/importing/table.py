@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
 from anynet_study.sheets import (
-    Cell,
     Sheet,
     first_repeat,
     is_missing,
@@ -23,7 +22,6 @@ from anynet_study.sheets import (
     number,
     read_sheet,
     typed,
-    written,
 )
 from anynet_study.store.importing.account import TableAccount
 from anynet_study.store.importing.columns import (
@@ -39,6 +37,13 @@ from anynet_study.store.importing.columns import (
 from anynet_study.store.importing.described import Known, called_by_id
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
 from anynet_study.store.importing.plausible import require_plausible
+from anynet_study.store.importing.spread import (
+    RECORDED,
+    datasets_by_pattern,
+    spread_of,
+    told_of_spread,
+    with_spreads_in_cells,
+)
 from anynet_study.store.run_arrays import RunArrays
 
 #: A column of weights by which models were drawn, in a table that is no sample of networks.
@@ -90,10 +95,11 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
     `known` is what was said of the datasets. Raises UserError, naming the option that decides, for
     whatever is unclear, ambiguous or implausible.
     """
-    sheet = with_joined_model(sheet, options)
+    sheet, options = datasets_by_pattern(sheet, options)
+    sheet = with_joined_model(with_spreads_in_cells(sheet), options)
     roles = roles_of(sheet.path, list(sheet.columns), options)
     _require_names(sheet, roles)
-    cells = read_cells(sheet, roles)
+    cells = read_cells(sheet, roles, options)
     if "metric" in cells.frame:
         cells = _on_metric(cells, options.metric)
     _refuse_repeats(cells)
@@ -112,6 +118,7 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
         quantity=roles.quantity or _stated(cells, options),
         unit=options.unit or "percent",
         run_columns=dict(roles.run),
+        spread=told_of_spread(sheet, options),
         describing=tuple(cells.models.column_names[1:]),
         ignored=tuple(options.ignore),
     )
@@ -148,7 +155,7 @@ def table_file(
         "recipe": options.recipe,
         "metric": _coded(metrics, frame["dataset"]),
         "journal": label,
-        **{name: _arrow(frame[name]) for name in frame.columns if name in roles.run},
+        **{name: _arrow(frame[name]) for name in frame.columns if name in {*roles.run, *RECORDED}},
         "architecture": _coded(models["architecture"].to_pylist(), frame["model"]),
         "dataset": _arrow(frame["dataset"]),
         "error": understood.errors,
@@ -166,14 +173,25 @@ def table_file(
     )
 
 
-def errors_of_table(
-    sheet: Sheet, options: ImportOptions, known: Known
-) -> tuple[pd.DataFrame, pd.DataFrame, Quantity]:
-    """Errors in percent by model and dataset, what the table says of the models, and of what.
+class ErrorTables(NamedTuple):
+    """What analyses read of a table."""
 
-    The mean over replicates where there are several. Raises UserError as `understand` does, and
-    for a table of several recipes.
+    #: Errors in percent by model and dataset: the mean over replicates where there are several.
+    errors: pd.DataFrame
+    #: Long: architecture, dataset, replicate, error; None where no model was trained twice.
+    replicates: pd.DataFrame | None
+    #: What the table says of the models.
+    models: pd.DataFrame
+    quantity: Quantity
+
+
+def errors_of_table(sheet: Sheet, options: ImportOptions, known: Known) -> ErrorTables:
+    """The errors in a table, for analyses.
+
+    Raises UserError as `understand` does, and for a table of several recipes.
     """
+    from anynet_study.apr import single_runs
+
     understood = understand(sheet, options, known)
     frame = understood.cells.frame.assign(error=understood.errors)
     if "recipe" in frame and frame["recipe"].nunique() > 1:
@@ -187,10 +205,17 @@ def errors_of_table(
     errors = errors.rename_axis(index="architecture", columns=None)
     errors.columns = [str(name) for name in errors.columns]
     errors.index = pd.Index(names, name="architecture", dtype=object)
-    return errors, understood.cells.models.to_pandas(), understood.account.quantity
+    replicates = None
+    if {"replicate", "trainings"} & {*frame}:
+        once = {"replicate": 0, "error_std": np.nan, "trainings": 1}
+        runs = frame.assign(**{name: value for name, value in once.items() if name not in frame})
+        texts = {name: runs[name].astype(object) for name in ("model", "dataset")}
+        replicates = single_runs(runs.assign(**texts).rename(columns={"model": "architecture"}))
+    about = understood.cells.models.to_pandas()
+    return ErrorTables(errors, replicates, about, understood.account.quantity)
 
 
-def read_cells(sheet: Sheet, roles: Roles) -> Cells:
+def read_cells(sheet: Sheet, roles: Roles, options: ImportOptions) -> Cells:
     """The cells of a table that are not empty.
 
     Raises UserError that names the row and column of a mistake.
@@ -203,26 +228,16 @@ def read_cells(sheet: Sheet, roles: Roles) -> Cells:
         rows[role] = _run_column(sheet, role, name)
     if roles.dataset is not None and roles.value is not None:
         texts = roles.others
-        frame = rows.assign(dataset=sheet.names(roles.dataset), value=sheet.numbers(roles.value))
+        values = {"value": sheet.numbers(roles.value), **spread_of(sheet, roles.value, options)}
+        frame = rows.assign(dataset=sheet.names(roles.dataset), **values)
     else:
         texts = tuple(name for name in roles.others if is_text(sheet.columns[name]))
         _refuse_unclear_numbers(sheet, texts)
         datasets = [name for name in roles.others if name not in texts]
-        frame = _wide(sheet, rows, datasets, roles.model)
+        frame = _wide(sheet, rows, datasets, roles.model, options)
     about = (*roles.numbers, *roles.described, *texts)
-    if roles.dataset is None:
-        spreads = {name: [_spread(cell) for cell in sheet.columns[name]] for name in datasets}
-        kept = {f"{name}_std": cells for name, cells in spreads.items() if any(cells)}
-        about += tuple(name for name in kept if name not in sheet.columns)
-        columns: dict[str, list[Cell]] = {name: [*cells] for name, cells in kept.items()}
-        sheet = replace(sheet, columns={**columns, **sheet.columns})
     cells = Cells(sheet.path, frame, _descriptions(sheet, about, roles.numbers, model))
     return cells.only(frame["value"].notna())
-
-
-def _spread(cell: Cell) -> float | None:
-    spread = written(cell)[1]
-    return None if np.isnan(spread) else spread
 
 
 def _refuse_unclear_numbers(sheet: Sheet, texts: Collection[str]) -> None:
@@ -238,7 +253,9 @@ def _refuse_unclear_numbers(sheet: Sheet, texts: Collection[str]) -> None:
             )
 
 
-def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str], model: str) -> pd.DataFrame:
+def _wide(
+    sheet: Sheet, rows: pd.DataFrame, datasets: list[str], model: str, options: ImportOptions
+) -> pd.DataFrame:
     """The rows once for each dataset, which is a column of the sheet."""
     if pair := first_repeat(rows.drop(columns="row")):
         first, second = rows["row"][list(pair)]
@@ -249,10 +266,19 @@ def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str], model: str) -> 
     if not datasets:
         texts = [(name, sheet.columns[name][0]) for name in sheet.columns if name != model]
         told = "; ".join(f"column {name} says {cell!r}" for name, cell in texts[:2])
+        if numbers := [name for name, _ in texts if not is_text(sheet.columns[name])]:
+            raise UserError(
+                f"{sheet.path}: all columns of numbers are called like no accuracies (such as "
+                f"{numbers[0]}); say which are datasets: --dataset-columns {numbers[0]},... or "
+                "--map accuracy=*_mean for columns that are called so"
+            )
         raise UserError(
             f"{sheet.path}: no column holds numbers, so there are no errors in it ({told})"
         )
-    frame = pd.concat([rows.assign(value=sheet.numbers(name)) for name in datasets])
+    frame = pd.concat(
+        rows.assign(value=sheet.numbers(name), **spread_of(sheet, name, options))
+        for name in datasets
+    )
     codes = np.repeat(np.arange(len(datasets)), len(rows))
     frame["dataset"] = pd.Categorical.from_codes(codes, datasets)
     return frame.reset_index(drop=True)
