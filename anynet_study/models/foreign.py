@@ -164,8 +164,9 @@ def _factory(name: str) -> Factory:
         library = importlib.import_module(package)
     except ImportError:
         raise UserError(
-            f"network {name}: {package} is not installed; install it (pip install {package}), or "
-            "name a function of your own, module:function"
+            f"network {name}: {package} is not installed; install one that goes with this torch "
+            f'(pip install "anynet-study[{package}]"), or name a function of your own, '
+            "module:function"
         ) from None
     there, make = LIBRARIES[package](library)
     if model not in there:

@@ -130,8 +130,8 @@ def test_the_head_is_the_last_linear_layer_that_puts_out_the_classes() -> None:
         ("own_models:no_classes", "the function takes no argument `classes`"),
         ("own_models:large_images", "it fails on images of 8 px (Calculated padded input size"),
         ("own_models:nothing_to_train", "it has no parameters to train"),
-        ("torchvision:resnet18", "torchvision is not installed; install it (pip install"),
-        ("timm:vit_tiny", "timm is not installed; install it (pip install timm), or name a"),
+        ("torchvision:resnet18", "torchvision is not installed; install one that goes"),
+        ("timm:vit_tiny", '(pip install "anynet-study[timm]"), or name a function'),
     ],
 )
 def test_what_makes_no_network_is_one_line(
