@@ -23,6 +23,8 @@ from anynet_study.plots.points import (
     scatter_data,
 )
 
+ROOMY = 22
+"""Points; cells of this width have room for intervals."""
 CROWDED = 8
 """A scatter matrix of more datasets than this has small cells: shorter text, names across."""
 TICKS = 0.24
@@ -115,6 +117,7 @@ def _square_grid(size: int, figure: Figure | None) -> tuple[Figure, GridSpec]:
     """Make `size` x `size` touching cells; placed by hand, as solving so many is slow."""
     if figure is None:
         side = style.TWO_COLUMNS if size > 3 else style.TWO_COLUMNS * (size + 0.6) / 4.6
+        side = style.own_width(side)
         figure = style.ShownFigure(figsize=(side, side))
     width, height = figure.get_size_inches()
     left, bottom = (1.15, 1.5) if size > CROWDED else (0.62, 0.93)
@@ -137,13 +140,16 @@ def _draw_correlation(figure: Figure, cell: Bbox, pair: Estimate, size: int) -> 
     shade = Normalize(-1, 1)(estimate) if np.isfinite(estimate) else 0.5
     colour = (*style.DIVERGING(float(shade))[:3], 0.55)
     figure.add_artist(Rectangle(cell.p0, cell.width, cell.height, color=colour, linewidth=0))
-    points = 72 * style.TWO_COLUMNS * 0.9 / max(size, 4)
-    large = float(np.clip(points / 4.2, 6.5, 11))
+    points = 72 * figure.get_figwidth() * 0.9 / max(size, 4)
+    large = float(np.clip(points / 4.2, 6.5 if points > ROOMY else style.SMALLEST_TEXT, 11))
     small = float(np.clip(points / 6.5, style.SMALLEST_TEXT, 7.5))
     write = wording.number if size <= CROWDED else wording.compact
     between = f"{write(low)}, {write(high)}" if np.isfinite(estimate) else ""
     lines = [(0.64, wording.number(estimate), large)]
-    lines += [(0.3, f"[{between}]" if between and size <= CROWDED else between, small)]
+    if points > ROOMY:
+        lines += [(0.3, f"[{between}]" if between and size <= CROWDED else between, small)]
+    else:
+        lines = [(0.5, wording.compact(estimate), large)]
     lines += [(0.12, f"n = {n}", small)] if size <= CROWDED else []
     for height, text, fontsize in lines:
         place = (cell.x0 + cell.width / 2, cell.y0 + height * cell.height)
