@@ -200,15 +200,16 @@ def panels(
     A single panel fills one journal column, more of them up to two; where the user wants another
     width, rows have as many panels as have room for their letters. `height` is a row's, in inches,
     and less where the rows would not fit on a page; but not less than `least`, in which numbers and
-    labels have room: of many rows the figure is taller than a page.
+    labels have room, nor in narrow figures: of many rows the figure is taller than a page.
 
     Raises:
         ValueError: `axes` are fewer than the panels.
     """
     if axes is not None:
         return _given(list(np.ravel(np.asarray(axes, dtype=object))), count)
-    fitting = int(own_width(TWO_COLUMNS) * max(columns, 3) / TWO_COLUMNS + ROUNDING)
-    rows = -(-max(1, count) // min(columns, max(1, fitting)))
+    fitting = max(1, int(own_width(TWO_COLUMNS) * max(columns, 3) / TWO_COLUMNS + ROUNDING))
+    least = height if fitting < columns else least
+    rows = -(-max(1, count) // min(columns, fitting))
     columns = max(1, -(-count // rows))
     width = ONE_COLUMN if columns == 1 else TWO_COLUMNS * columns / max(columns, 3)
     height = max(height, 2.4) if count == 1 else min(height, max(PAGE / rows, least))
