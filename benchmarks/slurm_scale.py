@@ -6,7 +6,8 @@
 A run is one step of a small network on a few images. For each number of runs, in a study of its
 own: seconds of `launch` until all are queued; of `launch` again, which has nothing to do; runs an
 hour of the cluster; how much slower the last fifth was than the first; files in the study's folder;
-seconds of `status` and of `collect`, and the most memory that any of these commands took.
+seconds of `status` and of `collect`, and the most memory that any of these commands took. Beside
+seconds stand those of the CPU, user and system: on a busy machine read these.
 """
 
 import os
@@ -51,20 +52,26 @@ class Done:
     """A command that ended well."""
 
     seconds: float
+    #: Of the CPU, user and system.
+    cpu: float
     #: Peak memory of the largest command so far, MiB.
     memory: float
     output: str
 
+    def __str__(self) -> str:
+        return f"{self.seconds:.1f} s ({self.cpu:.1f})"
+
 
 def anynet_study(folder: Path, *arguments: str) -> Done:
     """Run a command in `folder`."""
-    began = time.perf_counter()
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "anynet_study", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(arguments)}: {done.stderr}")
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return Done(time.perf_counter() - began, memory, done.stdout)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Done(time.perf_counter() - began, cpu, after.ru_maxrss / 1024, done.stdout)
 
 
 def jobs_left() -> int:
@@ -79,7 +86,7 @@ def show(runs: int, folder: Path) -> None:
     launched = anynet_study(folder, "launch", "sweep.yaml")
     again = anynet_study(folder, "launch", "sweep.yaml")
     print(f"\n{launched.output.strip()}")
-    print(f"launch {launched.seconds:.1f} s, again {again.seconds:.1f} s", flush=True)
+    print(f"launch {launched}, again {again}", flush=True)
     while jobs_left():
         time.sleep(2)
     status = anynet_study(folder, "status", "scale", "--json")
@@ -97,7 +104,7 @@ def show(runs: int, folder: Path) -> None:
     print(
         f"{runs} runs: {3600 * runs / whole:,.0f} an hour, {1e3 * whole / runs:.1f} ms each; "
         f"the last fifth took {last / first:.2f} times the first; {files} files; "
-        f"status {status.seconds:.1f} s, collect {collected.seconds:.1f} s; "
+        f"status {status}, collect {collected}; "
         f"peak {collected.memory:.0f} MiB",
         flush=True,
     )

@@ -23,18 +23,21 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
 
     Of a store: everything in it is read and compared with the checksums that it was written with.
     Of a study, its journals as well: the store is built again from them and compared; and the
-    datasets that it trains and tests on, file by file. Nothing is changed. Exit code 1 if anything
-    is wrong.
+    datasets that it trains and tests on, file by file. Of a release, every file is compared with
+    its SHA256SUMS. Nothing is changed. Exit code 1 if anything is wrong.
 
     \b
     Examples:
       anynet-study verify quickstart
       anynet-study verify results.h5 --json
     """
-    from anynet_study.store import verify_journals
+    from anynet_study.store import is_release, verify_journals
 
-    results, study = _places(store)
-    found = [] if results is None else _in_store(results, of_study=study is not None)
+    if is_release(Path(store)):
+        results, study, found = None, None, _in_release(Path(store))
+    else:
+        results, study = _places(store)
+        found = [] if results is None else _in_store(results, of_study=study is not None)
     if study is not None:
         found += verify_journals(study.journals, None if found else results)
         found += _in_sweep(study) + _in_datasets(study)
@@ -54,13 +57,24 @@ def _in_store(results: Path, of_study: bool) -> "list[Finding]":
     from anynet_study.store import verify as verify_store
 
     try:
-        return verify_store(results)
+        return verify_store(results, in_study=of_study)
     except NewerStoreError:
         raise
     except UserError as error:
         if not of_study:
             raise
         return [Finding(results.name, str(error).removeprefix(f"{results}: "))]
+
+
+def _in_release(folder: Path) -> "list[Finding]":
+    """What is wrong with a release, as others get it."""
+    from anynet_study.store import Finding, checked_bundle
+    from anynet_study.store import verify as verify_store
+
+    try:
+        return verify_store(checked_bundle(folder))
+    except UserError as error:
+        return [Finding(folder.name, str(error).removeprefix(f"{folder}: "))]
 
 
 def _in_sweep(study: "StudyFolder") -> "list[Finding]":

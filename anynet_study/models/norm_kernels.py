@@ -3,8 +3,8 @@
 In Triton, which comes with torch for CUDA. On maps in channels-last memory: rows (n * height *
 width) of channels. One kernel sums over rows, in a fixed order and without atomics, so results are
 repeatable; the other computes each element once. Shapes are arguments, so a kernel is compiled for
-a few widths of a tile and not for each architecture. Sums and statistics are float32, maps of any
-precision. With TRITON_INTERPRET=1 the same code runs on a CPU.
+a few widths of a tile and not for each architecture (`MOST_VARIANTS`). Sums and statistics are
+float32, maps of any precision. With TRITON_INTERPRET=1 the same code runs on a CPU.
 """
 
 from typing import Any
@@ -21,6 +21,36 @@ SPLITS = 64
 TILE_ROWS, TILE_CHANNELS = 32, 64
 #: Fewest channels of a tile.
 FEWEST_CHANNELS = 16
+#: Variants that are compiled at most, of all kernels for maps of one precision, whatever the
+#: architectures and batches: tiles of 16, 32 and 64 channels, channels that are a multiple of 16 or
+#: not, and 12 ways to leave out the residual, the ReLU or training. One channel is compiled apart.
+MOST_VARIANTS = 3 * 2 * 12
+
+
+@triton.jit
+def _part(rows, channels, per_split, BC: tl.constexpr):
+    """This program's channels, which of them there are, its split, and the split's rows."""
+    column = tl.program_id(0) * BC + tl.arange(0, BC)
+    split = tl.program_id(1)
+    first = split * per_split
+    return column, column < channels, split, first, tl.minimum(first + per_split, rows)
+
+
+@triton.jit
+def _tile(start, last, column, here, channels, BM: tl.constexpr):
+    """Where a tile's numbers are, and which of them there are."""
+    row = (start + tl.arange(0, BM)).to(tl.int64)
+    return row[:, None] * channels + column[None, :], (row < last)[:, None] & here[None, :]
+
+
+@triton.jit
+def _behind_relu(gradient, y, place, mask, RELU: tl.constexpr):
+    """The gradient by what enters the ReLU, if there is one."""
+    value = tl.load(gradient + place, mask=mask, other=0.0).to(tl.float32)
+    if RELU:
+        above = tl.load(y + place, mask=mask, other=0.0).to(tl.float32)
+        value = tl.where(above <= 0.0, 0.0, value)
+    return value
 
 
 @triton.jit(do_not_specialize=["rows", "per_split"])
@@ -28,18 +58,12 @@ def _batch_statistics(
     x, means, squares, rows, channels, per_split, BM: tl.constexpr, BC: tl.constexpr
 ):
     """Of each split and channel the mean, and the sum of squared distances from it."""
-    column = tl.program_id(0) * BC + tl.arange(0, BC)
-    split = tl.program_id(1)
-    here = column < channels
-    first = split * per_split
-    last = tl.minimum(first + per_split, rows)
+    column, here, split, first, last = _part(rows, channels, per_split, BC)
     mean = tl.zeros((BC,), tl.float32)
     square = tl.zeros((BC,), tl.float32)
     for start in range(first, last, BM):
-        row = (start + tl.arange(0, BM)).to(tl.int64)
-        mask = (row < last)[:, None] & here[None, :]
-        value = tl.load(x + row[:, None] * channels + column[None, :], mask=mask, other=0.0)
-        value = value.to(tl.float32)
+        place, mask = _tile(start, last, column, here, channels, BM)
+        value = tl.load(x + place, mask=mask, other=0.0).to(tl.float32)
         before = (start - first).to(tl.float32)
         count = tl.minimum(last - start, BM).to(tl.float32)
         own = tl.sum(value, 0) / count
@@ -79,16 +103,14 @@ def _normalise(
     BC: tl.constexpr,
 ):
     """A split's rows of the result; the first split of each channel keeps its statistics."""
-    column = tl.program_id(0) * BC + tl.arange(0, BC)
-    split = tl.program_id(1)
-    here = column < channels
+    column, here, split, first, last = _part(rows, channels, per_split, BC)
     if TRAINING:
         part = tl.arange(0, PARTS)
         count = tl.minimum(tl.maximum(rows - part * per_split, 0), per_split).to(tl.float32)
-        mask = (count > 0)[:, None] & here[None, :]
-        place = part[:, None] * channels + column[None, :]
-        own = tl.load(means + place, mask=mask, other=0.0)
-        square = tl.load(squares + place, mask=mask, other=0.0)
+        some = (count > 0)[:, None] & here[None, :]
+        sums = part[:, None] * channels + column[None, :]
+        own = tl.load(means + sums, mask=some, other=0.0)
+        square = tl.load(squares + sums, mask=some, other=0.0)
         total = rows.to(tl.float32)
         mean = tl.sum(count[:, None] * own, 0) / total
         off = own - mean[None, :]
@@ -107,12 +129,8 @@ def _normalise(
         rstd = 1.0 / tl.sqrt(tl.load(running_var + column, mask=here, other=1.0) + eps)
     scale = rstd * tl.load(weight + column, mask=here, other=0.0)
     shift = tl.load(bias + column, mask=here, other=0.0)
-    first = split * per_split
-    last = tl.minimum(first + per_split, rows)
     for start in range(first, last, BM):
-        row = (start + tl.arange(0, BM)).to(tl.int64)
-        mask = (row < last)[:, None] & here[None, :]
-        place = row[:, None] * channels + column[None, :]
+        place, mask = _tile(start, last, column, here, channels, BM)
         value = tl.load(x + place, mask=mask, other=0.0).to(tl.float32)
         value = (value - mean[None, :]) * scale[None, :] + shift[None, :]
         if RESIDUAL:
@@ -139,23 +157,14 @@ def _sum_gradients(
     BC: tl.constexpr,
 ):
     """Of each split and channel the gradients by the norm's weight and bias."""
-    column = tl.program_id(0) * BC + tl.arange(0, BC)
-    split = tl.program_id(1)
-    here = column < channels
+    column, here, split, first, last = _part(rows, channels, per_split, BC)
     mean = tl.load(mean_of + column, mask=here, other=0.0)
     rstd = tl.load(rstd_of + column, mask=here, other=0.0)
     weight = tl.zeros((BC,), tl.float32)
     bias = tl.zeros((BC,), tl.float32)
-    first = split * per_split
-    last = tl.minimum(first + per_split, rows)
     for start in range(first, last, BM):
-        row = (start + tl.arange(0, BM)).to(tl.int64)
-        mask = (row < last)[:, None] & here[None, :]
-        place = row[:, None] * channels + column[None, :]
-        value = tl.load(gradient + place, mask=mask, other=0.0).to(tl.float32)
-        if RELU:
-            above = tl.load(y + place, mask=mask, other=0.0).to(tl.float32)
-            value = tl.where(above <= 0.0, 0.0, value)
+        place, mask = _tile(start, last, column, here, channels, BM)
+        value = _behind_relu(gradient, y, place, mask, RELU)
         off = tl.load(x + place, mask=mask, other=0.0).to(tl.float32) - mean[None, :]
         bias += tl.sum(value, 0)
         weight += tl.sum(value * off, 0) * rstd
@@ -187,14 +196,12 @@ def _gradients(
     BC: tl.constexpr,
 ):
     """A split's rows of the gradients by `x` and residual; the first split sums up the others."""
-    column = tl.program_id(0) * BC + tl.arange(0, BC)
-    split = tl.program_id(1)
-    here = column < channels
+    column, here, split, first, last = _part(rows, channels, per_split, BC)
     part = tl.arange(0, PARTS)
-    mask = (part * per_split < rows)[:, None] & here[None, :]
-    place = part[:, None] * channels + column[None, :]
-    of_weight = tl.sum(tl.load(weights + place, mask=mask, other=0.0), 0)
-    of_bias = tl.sum(tl.load(biases + place, mask=mask, other=0.0), 0)
+    some = (part * per_split < rows)[:, None] & here[None, :]
+    sums = part[:, None] * channels + column[None, :]
+    of_weight = tl.sum(tl.load(weights + sums, mask=some, other=0.0), 0)
+    of_bias = tl.sum(tl.load(biases + sums, mask=some, other=0.0), 0)
     if split == 0:
         tl.store(to_weight + column, of_weight, mask=here)
         tl.store(to_bias + column, of_bias, mask=here)
@@ -204,16 +211,9 @@ def _gradients(
     total = rows.to(tl.float32)
     constant = of_bias / total
     slope = of_weight / total * rstd
-    first = split * per_split
-    last = tl.minimum(first + per_split, rows)
     for start in range(first, last, BM):
-        row = (start + tl.arange(0, BM)).to(tl.int64)
-        mask = (row < last)[:, None] & here[None, :]
-        place = row[:, None] * channels + column[None, :]
-        value = tl.load(gradient + place, mask=mask, other=0.0).to(tl.float32)
-        if RELU:
-            above = tl.load(y + place, mask=mask, other=0.0).to(tl.float32)
-            value = tl.where(above <= 0.0, 0.0, value)
+        place, mask = _tile(start, last, column, here, channels, BM)
+        value = _behind_relu(gradient, y, place, mask, RELU)
         if RESIDUAL:
             tl.store(to_residual + place, value.to(to_residual.dtype.element_ty), mask=mask)
         off = tl.load(x + place, mask=mask, other=0.0).to(tl.float32) - mean[None, :]
@@ -237,20 +237,21 @@ def norm_sum_relu(
 
 
 def try_out(device: str) -> None:
-    """Compile and run the kernels on small maps there.
+    """Compile and run the kernels on small maps there, for each width of a tile.
 
     Raises whatever Triton does, and ArithmeticError where results are not those of torch.
     """
-    norm = nn.BatchNorm2d(20, device=device)
-    maps = torch.linspace(-3, 3, 20 * 96, device=device).view(2, 20, 6, 8).sin()
-    given = [maps.to(torch.bfloat16).requires_grad_() for _ in range(2)]
-    for own, theirs in zip(
-        _with_gradient(norm_sum_relu(given[0], norm, given[0], True), given[0]),
-        _with_gradient((norm(given[1].float()) + given[1].float()).relu(), given[1]),
-        strict=True,
-    ):
-        if not (own - theirs).norm() < 0.05 * theirs.norm():
-            raise ArithmeticError("kernels in Triton give other results than torch's")
+    for channels in (FEWEST_CHANNELS - 4, TILE_CHANNELS // 2, TILE_CHANNELS + 1):
+        norm = nn.BatchNorm2d(channels, device=device)
+        maps = torch.linspace(-3, 3, channels * 96, device=device).view(2, channels, 6, 8).sin()
+        given = [maps.to(torch.bfloat16).requires_grad_() for _ in range(2)]
+        for own, theirs in zip(
+            _with_gradient(norm_sum_relu(given[0], norm, given[0], True), given[0]),
+            _with_gradient((norm(given[1].float()) + given[1].float()).relu(), given[1]),
+            strict=True,
+        ):
+            if not (own - theirs).norm() < 0.05 * theirs.norm():
+                raise ArithmeticError("kernels in Triton give other results than torch's")
 
 
 def _with_gradient(y: Tensor, maps: Tensor) -> tuple[Tensor, Tensor]:
@@ -407,7 +408,8 @@ class Tiles:
         width = max(FEWEST_CHANNELS, min(TILE_CHANNELS, triton.next_power_of_2(self.channels)))
         self.shape = rows, self.channels, per_split
         self.grid = triton.cdiv(self.channels, width), triton.cdiv(rows, per_split)
-        self.sizes = {"BM": TILE_ROWS, "BC": width}
+        # Stated, because releases of Triton differ in what they do by default (3.10).
+        self.sizes = {"BM": TILE_ROWS, "BC": width, "enable_fp_fusion": True}
         self._like = maps
 
     def parts(self) -> Tensor:

@@ -1,8 +1,10 @@
 from .collecting import CollectReport as CollectReport
 from .collecting import collect as collect
 from .collecting import is_behind as is_behind
+from .exporting import checked_bundle as checked_bundle
 from .exporting import export as export
 from .exporting import import_bundle as import_bundle
+from .exporting import is_release as is_release
 from .importing import Files as Files
 from .importing import ImportOptions as ImportOptions
 from .importing import ImportReport as ImportReport

@@ -93,6 +93,11 @@ def is_bundle(folder: Path) -> bool:
     return isinstance(described, dict) and described.get("format") == FORMAT
 
 
+def is_release(folder: Path) -> bool:
+    """Whether a folder is, or was before something happened to it, one that `export` made."""
+    return is_bundle(folder) or (folder / SUMS).is_file()
+
+
 def checked_bundle(folder: Path) -> Path:
     """The path of the results store in a bundle, after all its files fitted their checksums.
 

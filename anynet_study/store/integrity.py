@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 from anynet_study.files import sha256_of
 from anynet_study.metrics import CURVES
 from anynet_study.progress import progress_if_long
@@ -33,7 +33,7 @@ from anynet_study.store.hdf5 import (
     unfit,
     written_checksums,
 )
-from anynet_study.store.layout import CIRCUMSTANCES, scores_file
+from anynet_study.store.layout import CIRCUMSTANCES, scores_file, scores_folder
 from anynet_study.store.opening import LayoutError, check_layout, open_store, opened
 from anynet_study.store.predictions import (
     evaluation_prediction_groups,
@@ -72,11 +72,12 @@ class Finding:
         return self.repair == "none"
 
 
-def verify(path: Path) -> list[Finding]:
+def verify(path: Path, in_study: bool = False) -> list[Finding]:
     """What has changed in a results store since it was written; an empty list if nothing has.
 
     Everything is read once, some dozen MB at a time, and compared with the checksums that HDF5 and
-    the store itself carry. Raises UserError if it is missing, no store, or one of another version;
+    the store itself carry. Scores that were kept must lie beside a study's own store; a copy of a
+    store goes without them. Raises UserError if it is missing, no store, or one of another version;
     OSError if it may not be read.
     """
     with open_store(path):
@@ -90,7 +91,7 @@ def verify(path: Path) -> list[Finding]:
             runs = ResultStore(path).table("runs")
             mixed = mixed_backends(runs)
             found += [Finding("/runs/backend", mixed, "none")] if mixed else []
-            found += _scores(path, runs)
+            found += _scores(path, runs, in_study)
         return found
     except UserError:
         raise
@@ -101,15 +102,20 @@ def verify(path: Path) -> list[Finding]:
         return [Finding("/", f"cannot be read: {error}")]
 
 
-def _scores(store: Path, runs: pa.Table) -> Iterator[Finding]:
+def _scores(store: Path, runs: pa.Table, in_study: bool) -> Iterator[Finding]:
     """Kept outputs of networks that are gone, or are not what the record of their run says."""
-    for run_id, digest in zip(
-        *(runs[name].to_pylist() for name in ("run_id", "scores")), strict=True
-    ):
-        path = scores_file(store, run_id)
-        where = f"{path.parent.name}/{path.name}"
+    rows = zip(*(runs[name].to_pylist() for name in ("run_id", "scores")), strict=True)
+    kept = {scores_file(store, run_id): digest for run_id, digest in rows if digest}
+    folder = scores_folder(store)
+    if kept and not folder.is_dir():
+        those = f"those of {counted(len(kept), 'run')}"
+        if in_study:
+            yield Finding(folder.name, f"is gone; it has {those}", "scores")
+        return
+    for path, digest in kept.items():
+        where = f"{folder.name}/{path.name}"
         try:
-            if digest and sha256_of(path) != digest:
+            if sha256_of(path) != digest:
                 yield Finding(where, "is not what was written for this run", "scores")
         except OSError as error:
             yield Finding(where, f"cannot be read ({error.strerror})", "scores")

@@ -333,9 +333,14 @@ EARLIER STORES  Before schema_version 7, an integer i in a column of texts of /r
 """
 
 
+def scores_folder(store: Path) -> Path:
+    """Where the outputs of networks on their test images are, beside the store of their study."""
+    return store.parent / "scores"
+
+
 def scores_file(store: Path, run_id: str) -> Path:
-    """Where the outputs of a run's network on its test images are, beside the store."""
-    return store.parent / "scores" / f"{run_id}.npy"
+    """Those of a run."""
+    return scores_folder(store) / f"{run_id}.npy"
 
 
 def prediction_group(dataset: str, evaluation: str = "") -> str:

@@ -33,13 +33,14 @@ def read_scores(store: Path, run_id: str, digest: str) -> NDArray[np.float32] | 
     """The outputs of a run's network on its test images; None where they were not kept.
 
     Shape (images, classes), float32, in test order. `digest` is the record's, "" in records of
-    before there was one. Raises UserError for a file that is damaged, changed or gone.
+    before there was one. A copy of a store has no folder of scores beside it, and so keeps none.
+    Raises UserError for a file that is damaged, changed or gone.
     """
     path = scores_file(store, run_id)
     try:
         content = read_regular(path, MOST_SCORES)
     except FileNotFoundError:
-        if not digest:
+        if not digest or not path.parent.is_dir():
             return None
         raise UserError(f"{path}: is gone; it has the scores of run {run_id}") from None
     except OSError as error:

@@ -104,10 +104,14 @@ def step_down(
     """Return the next slower way to train by `recipe` and what is given up; None if none is left.
 
     A run never fails for speed's sake. Short of memory: fewer runs at a time, then datasets
-    streamed instead of resident, then activations computed twice. On a GPU any other error of
-    torch's: no graph, then float32 throughout unless the recipe states bfloat16, then torch's own
-    layers. An error that may be of either kind is first treated as a lack of memory.
+    streamed instead of resident, then activations computed twice. On a GPU an error of Triton's: no
+    kernels in Triton. Any other error of torch's there: no graph, then float32 throughout unless
+    the recipe states bfloat16, then torch's own layers. An error that may be of either kind is
+    first treated as a lack of memory.
     """
+    if options.backend.triton and "TritonError" in (it.__name__ for it in type(error).__mro__):
+        by_torch = dataclasses.replace(options.backend, triton=False)
+        return dataclasses.replace(options, backend=by_torch), "torch's own batch norms"
     on_gpu = device_type != "cpu"
     unclear = on_gpu and NO_WAY in str(error).lower()
     ladder: list[tuple[str, Any]] = []

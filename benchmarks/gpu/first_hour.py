@@ -36,6 +36,7 @@ PARTS: dict[str, Callable[[Setup], Iterator[Row]]] = {
     "machine": works.machine,
     "smoke": works.smoke,
     "tests": works.tests,
+    "kernels": works.kernels,
     "agreement": works.agreement,
     "sanitizer": works.sanitizer,
     "profile": speed.profiled,

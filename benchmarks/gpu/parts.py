@@ -5,14 +5,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 import yaml
 
 from anynet_study.data import DatasetView
+from anynet_study.design_space import AnyNetwork, Architecture, layers
 from anynet_study.training import RunSpec
 from benchmarks.serving import BATCH
 from benchmarks.training.task import Task
 
+#: Batch norms of a network of the band, on average of 200: from 26 to 110.
+NORMS = 64
 PAPER = Path(__file__).parents[2] / "sweeps" / "paper.yaml"
 
 
@@ -107,6 +111,22 @@ def runs_of(task: Task) -> tuple[list[RunSpec], DatasetView]:
     """The planned runs and their images."""
     prepared = task.opened()
     return [run.spec for run in prepared.plan], prepared.views["images"]
+
+
+def typical_run_of(task: Task) -> tuple[RunSpec, DatasetView]:
+    """The planned run whose network is nearest to the band's in its number of batch norms.
+
+    Estimates are of such a network: small maps take as long as their kernels are many.
+    """
+    specs, view = runs_of(task)
+    return min(specs, key=lambda it: abs(norms_of(it.architecture) - NORMS)), view
+
+
+def norms_of(architecture: AnyNetwork) -> int:
+    """How many batch norms a network has."""
+    assert isinstance(architecture, Architecture)
+    counted = (it for it in layers(architecture.networks(), 32) if it.normalised)
+    return sum(int(np.sum(np.broadcast_arrays(it.count, it.width_out)[0])) for it in counted)
 
 
 def wait(device: torch.device) -> None:

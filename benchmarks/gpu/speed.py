@@ -17,14 +17,14 @@ from benchmarks.serving import BATCH
 from benchmarks.training.task import Task
 from benchmarks.training.ways import Way, measure
 
-from .parts import Row, Setup, paper_recipe, runs_of, wait
+from .parts import Row, Setup, paper_recipe, runs_of, typical_run_of, wait
 
 #: Steps of which a profile is taken, and those before them.
 STEPS_PROFILED, STEPS_BEFORE = 20, 3
 #: Of several runs at once: steps before the time is taken, and those after.
 WARM, TIMED = 20, 100
-#: Kernels of a step and its milliseconds, of one network of the band in bfloat16, by estimate: with
-#: norms, sums and ReLUs in Triton, and without.
+#: Kernels of a step and its milliseconds, of a typical network of the band in bfloat16, by
+#: estimate: with norms, sums and ReLUs in Triton, 7 of each normed convolution, and without.
 KERNELS = {True: 460, False: 900}
 MILLISECONDS = 2.2
 #: What a kernel is, by its name; the first that is found.
@@ -136,8 +136,8 @@ def evaluation(setup: Setup) -> Iterator[Row]:
     """Seconds of one network's training, tests and precise batch norm in a run of CIFAR-10."""
     length = LENGTHS[32]
     steps, recipe = length.images // BATCH, paper_recipe(length.dataset)
-    task = setup.task("evaluation", 1, 2, steps, 32, length.test_images, recipe)
-    (spec, *_), view = runs_of(task)
+    task = setup.task("evaluation", 3, 2, steps, 32, length.test_images, recipe)
+    spec, view = typical_run_of(task)
     found = defaultdict[str, float](float)
 
     def turns() -> Turns[None]:
@@ -177,8 +177,8 @@ def _parts_of_an_epoch(trainer: Any, epoch: int) -> Iterator[tuple[str, Callable
 def profiled(setup: Setup) -> Iterator[Row]:
     """One step of one network at 32 and at 224 pixels: kernels by kind, and their time."""
     for side in (32, 224):
-        task = setup.task(f"profile-{side}", 1, 1, STEPS_BEFORE + STEPS_PROFILED, side)
-        (spec, *_), view = runs_of(task)
+        task = setup.task(f"profile-{side}", 3, 1, STEPS_BEFORE + STEPS_PROFILED, side)
+        spec, view = typical_run_of(task)
         found: list[tuple[dict[str, float], dict[str, float], float]] = []
 
         def turns(spec: RunSpec = spec, view: DatasetView = view) -> Turns[None]:

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,12 +20,14 @@ from anynet_study.models import backend_here
 from anynet_study.planning.memory import MOST, device_memory, run_bytes
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder
-from anynet_study.training import DeviceImages, Options, Outcome, make_trainer, train
+from anynet_study.training import DeviceImages, Options, Outcome, finish, make_trainer, train
 from benchmarks.training.checks import STEP_TOLERANCE, first_step
 from benchmarks.training.task import Task
 
 from .parts import NoGpuError, Row, Setup, runs_of
 
+#: Architectures for which kernels are compiled.
+ARCHITECTURES = 40
 #: What a worker says where it gives up an option.
 GAVE_UP = "again with"
 
@@ -67,6 +70,32 @@ def tests(setup: Setup) -> Iterator[Row]:
             yield Row(name, "failed", "pass", reached=False)
         last = told.splitlines()[-1]
         yield Row(f"tests {what}", last, "none fails", "passed" in last and "failed" not in last)
+
+
+def kernels(setup: Setup) -> Iterator[Row]:
+    """Variants of the kernels in Triton that are compiled while architectures follow each other."""
+    try:
+        from triton import knobs
+
+        from anynet_study.models.norm_kernels import MOST_VARIANTS
+    except ImportError as error:
+        raise NoGpuError("it needs Triton") from error
+    seconds = list[float]()
+    # Before a variant is compiled, and after.
+    knobs.runtime.jit_cache_hook = lambda **_: seconds.append(-time.perf_counter())
+    knobs.runtime.jit_post_compile_hook = lambda **_: seconds.append(time.perf_counter())
+    os.environ["TRITON_CACHE_DIR"] = str(setup.folder / "compiled")  # nothing is compiled yet
+    specs, view = runs_of(setup.task("kernels", ARCHITECTURES, 1, 1))
+    for number, spec in enumerate(specs, 1):
+        trainer = make_trainer(spec, view, DeviceImages(setup.device))
+        trainer.begin_epoch(0)
+        trainer.step()
+        finish(trainer.test())
+        if number in (1, len(specs)):
+            count, goal = len(seconds) // 2, f"at most {MOST_VARIANTS}"
+            reached = setup.judged(0 < count <= MOST_VARIANTS)
+            yield Row(f"variants compiled, {number} architectures", count, goal, reached)
+    yield Row("seconds to compile them", round(sum(seconds), 1))
 
 
 def agreement(setup: Setup) -> Iterator[Row]:

@@ -135,6 +135,19 @@ def test_one_that_gets_on_comes_back_as_often_as_it_may(
     assert lives(task) == TIMEOUTS
 
 
+def test_torch_keeps_few_of_cudnns_plans(
+    worker: Worker, task: Do, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each architecture has its own; ten thousand of them fill the memory of the host."""
+    limit = "TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT"
+    monkeypatch.setenv(limit, "7")  # put back afterwards
+    task(0)
+    assert os.environ[limit] == "7"  # the user's own
+    monkeypatch.delenv(limit)
+    task(1)
+    assert 0 < int(os.environ[limit]) < 10_000
+
+
 def test_what_submitit_pickles_is_small_and_holds_no_data(tmp_path: Path) -> None:
     DelayedSubmission(Task("/a/study", "c0ffee")).dump(tmp_path / "task.pkl")
     assert (tmp_path / "task.pkl").stat().st_size < 400

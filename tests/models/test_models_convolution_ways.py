@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from anynet_study.models import Backend
+from anynet_study.design_space import Architecture
+from anynet_study.models import Backend, bfloat16, build, use_bfloat16
+from anynet_study.models.bfloat16 import Bfloat16Layer
 from anynet_study.models.convolution_ways import (
     TABLE,
     Timed,
@@ -20,6 +22,7 @@ from anynet_study.models.convolution_ways import (
     ways_of,
     written,
 )
+from anynet_study.models.rewrites import MiddleTap
 
 #: Channels, groups, kernel, stride: joined by four, by three, all to one, and none that can be.
 LAYERS = {
@@ -94,6 +97,37 @@ def test_the_most_similar_layer_that_was_measured_decides() -> None:
     # A way that the layer does not have is none for it.
     only = (timed(8, 8, "joined groups"),)
     assert way_for(convolution(*LAYERS["groups of 32"]), 8, only) == "channels last"
+
+
+def test_the_layers_of_a_network_on_a_gpu_are_computed_as_its_table_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the side of the maps that enter; on a CPU, and in torch's own layers, by none."""
+    table = (
+        *(timed(8, side, way) for side, way in ((8, "channels first"), (4, "joined groups"))),
+        Timed(1, 64, 64, 8, {"channels first": 1.0, "channels last": 2.0}),
+    )
+    monkeypatch.setattr(bfloat16, "table_of", lambda gpu: table if gpu == "NVIDIA H900" else ())
+    tuned = Backend("rewritten", "sm_90", 1, "cuda", table="NVIDIA H900")
+    network = Architecture((1, 2), (16, 16), (1, 1), (8, 8), strides=(1, 2), stem="cifar")
+
+    def ways(backend: Backend | None) -> list[Way]:
+        made = build(network, 10)
+        use_bfloat16(made, 8, backend)
+        return [
+            it.way
+            for it in made.modules()
+            if isinstance(it, Bfloat16Layer) and not isinstance(it[0], MiddleTap)
+        ]
+
+    found = ways(tuned)
+    assert {"channels first", "joined groups"} <= set(found)
+    for other in (
+        None,
+        dataclasses.replace(tuned, table=""),
+        dataclasses.replace(tuned, kind="plain"),
+    ):
+        assert set(ways(other)) == {"channels last"}
 
 
 def test_a_rule_fills_what_no_table_has() -> None:

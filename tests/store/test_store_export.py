@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+from command import in_this_process
 from import_factory import imported, written
 from store_factory import as_ordinary_user, datasets, failed, make_store, record, write_journal
 
@@ -188,6 +189,7 @@ def test_an_altered_bundle_is_refused(bundle: Path, change: object, expected: st
         import_bundle(bundle, out)
     assert expected in str(refused.value)
     assert not out.exists()
+    assert expected in in_this_process(bundle.parent, "verify", bundle, expect=1).stdout
 
 
 @pytest.mark.slow

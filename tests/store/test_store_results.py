@@ -1,4 +1,5 @@
 import math
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,15 @@ from store_factory import (
 from anynet_study.errors import UserError
 from anynet_study.files import sha256_of
 from anynet_study.metrics import Metric, auroc_interval, error_interval
-from anynet_study.store import ResultStore, RunRecord, find_store, stores_equal, verify
+from anynet_study.store import (
+    ResultStore,
+    RunRecord,
+    export,
+    find_store,
+    import_bundle,
+    stores_equal,
+    verify,
+)
 
 # Every architecture on every dataset twice, but: one failed, one diverged, one never begun.
 RUNS: list[RunRecord] = [record(number) for number in range(17)]
@@ -279,6 +288,26 @@ def test_scores_are_those_that_were_written(
     assert found
     assert found[0].where == f"scores/{paths[0].name}"
     assert {finding.repair for finding in found} == {"scores"}
+
+
+def test_a_copy_of_a_store_goes_without_scores_and_a_study_does_not(tmp_path: Path) -> None:
+    """A release holds none: they are of any size. But those of a study do not vanish in silence."""
+    run = record(0, metric="auroc")
+    (tmp_path / "scores").mkdir()
+    path = tmp_path / "scores" / f"{run.run_id}.npy"
+    np.save(path, np.zeros((4, 10), np.float32))
+    make_store(tmp_path, [replace(run, scores=sha256_of(path))])
+    store = ResultStore(tmp_path / "results.h5")
+    released = export(store, tmp_path / "release").folder
+    copy = import_bundle(released, tmp_path / "elsewhere" / "copy.h5")
+    for one in (ResultStore(released / "results.h5"), copy):
+        assert verify(one.path) == []
+        assert one.runs(["error_low"])["error_low"].isna().all()
+        with pytest.raises(UserError, match="no scores were kept"):
+            one.scores(run.run_id)
+    shutil.rmtree(path.parent)
+    (gone,) = verify(store.path, in_study=True)
+    assert (gone.where, gone.what) == ("scores", "is gone; it has those of 1 run")
 
 
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "macro_f1", "quadratic_kappa"])

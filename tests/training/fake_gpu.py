@@ -42,6 +42,8 @@ class FakeGpu(TorchFunctionMode):
         super().__init__()
         self._operators = Operators()
         self._contexts = ExitStack()
+        #: What was recorded, in order.
+        self.recordings: list[Recorded] = []
 
     def __enter__(self) -> "FakeGpu":
         self._contexts.enter_context(self._operators)
@@ -70,6 +72,7 @@ class FakeGpu(TorchFunctionMode):
         finally:
             self._operators.recorded = None
         assert recorded.operators, "nothing was recorded"
+        self.recordings.append(recorded)
         return recorded
 
 

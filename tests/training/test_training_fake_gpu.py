@@ -144,23 +144,13 @@ def test_steps_can_be_recorded_and_tests_pass(view: DatasetView, gpu: FakeGpu, c
     trained(view, options, replace(spec(view, **recipe), architecture=architecture))
 
 
-def test_no_layer_copies_its_maps_or_casts_its_weights(
-    view: DatasetView, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_layer_copies_its_maps_or_casts_its_weights(view: DatasetView, gpu: FakeGpu) -> None:
     """All casts of a step are two kernels, and the counters of its norms are one."""
-    recorded: list[Counter[str]] = []
-
-    def record(body: Callable[[], None], pool: object) -> Recorded:
-        recording = gpu.record(body, pool)
-        recorded.append(Counter(recording.operators))
-        return recording
-
-    monkeypatch.setattr(graphs, "cuda_graph", record)
     deeper = replace(NETWORK, depths=(3, 2, 3, 1))  # the last stage is of maps of one pixel
     for architecture in (NETWORK, deeper):
         trained(view, Options(backend=ON_GPU), replace(spec(view), architecture=architecture))
-    assert len(recorded) == 4  # of each a step and a test
-    fewer, more = recorded[::2]
+    assert len(gpu.recordings) == 4  # of each a step and a test
+    fewer, more = (Counter(it.operators) for it in gpu.recordings[::2])
     assert more["aten::convolution"] == fewer["aten::convolution"] + 3 * 4
     for copying in ("_to_copy", "copy_", "clone", "_foreach_copy_", "_foreach_add_.Scalar"):
         assert more[f"aten::{copying}"] == fewer[f"aten::{copying}"], copying
@@ -168,20 +158,12 @@ def test_no_layer_copies_its_maps_or_casts_its_weights(
 
 
 def test_kernels_in_triton_leave_nothing_of_a_norm_to_torch(
-    view: DatasetView, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
+    view: DatasetView, gpu: FakeGpu
 ) -> None:
     """One operator each way for norm, sum and ReLU."""
-    recorded: list[Counter[str]] = []
-
-    def record(body: Callable[[], None], pool: object) -> Recorded:
-        recording = gpu.record(body, pool)
-        recorded.append(Counter(recording.operators))
-        return recording
-
-    monkeypatch.setattr(graphs, "cuda_graph", record)
     trained(view, Options(backend=KERNELS), spec(view))
     trained(view, Options(backend=ON_GPU), spec(view))
-    fused, _, apart, _ = recorded
+    fused, _, apart, _ = (Counter(it.operators) for it in gpu.recordings)
     layers = apart["aten::convolution"]
     ours = [name for name in fused if "norm_sum_relu" in name]
     assert [fused[name] for name in ours] == [layers, layers]
@@ -202,13 +184,6 @@ def test_passes_over_other_images_can_be_recorded(
     view: DatasetView, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, recipe: dict[str, object]
 ) -> None:
     """By the options that are a GPU's by default: one graph each, and the last batch by itself."""
-    recordings: list[Recorded] = []
-
-    def record(body: Callable[[], None], pool: object) -> Recorded:
-        recordings.append(gpu.record(body, pool))
-        return recordings[-1]
-
-    monkeypatch.setattr(graphs, "cuda_graph", record)
     monkeypatch.setattr(options, "LARGEST_PIXELS", 64 * 100)
     monkeypatch.setattr(options, "LARGEST_BATCH", 1)
     monkeypatch.setattr(engine, "backend_here", lambda *_: ON_GPU)
@@ -217,7 +192,7 @@ def test_passes_over_other_images_can_be_recorded(
     )
     if isinstance(ended.result, Exception):
         raise ended.result
-    backward = ["aten::convolution_backward" in it.operators for it in recordings]
+    backward = ["aten::convolution_backward" in it.operators for it in gpu.recordings]
     assert backward == [True, False, False][: 2 + bool(recipe)]
 
 

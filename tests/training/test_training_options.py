@@ -1,6 +1,7 @@
 """What is given up when memory is short or a device cannot do what it is asked to."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from anynet_study.training.options import (
     device_is_lost,
     fitting,
     is_out_of_memory,
+    largest_batch,
     step_down,
 )
 from anynet_study.training.recipe import Recipe
@@ -53,6 +55,23 @@ def test_each_step_gives_up_the_next(error: Exception, device: str, said: list[s
         given = slower[0]
         told.append(slower[1])
     assert told == said
+
+
+def test_a_kernel_in_triton_that_a_gpu_cannot_run_is_given_up_alone() -> None:
+    errors = pytest.importorskip("triton.runtime.errors", reason="triton is not installed")
+    tuned = Backend("rewritten", "sm_75", 1, "cuda", triton=True, table="Tesla T4")
+    error = errors.OutOfResources(99, 48, "shared memory")
+    slower = step_down(Options(tuned, at_once=8), error, Recipe(), "cuda")
+    assert slower is not None
+    by_torch = replace(tuned, triton=False)
+    assert slower == (Options(by_torch, at_once=8), "torch's own batch norms")
+    assert step_down(slower[0], error, Recipe(), "cuda") is None
+
+
+def test_small_images_are_tested_many_at_a_time_on_a_gpu() -> None:
+    """A batch costs the host as much as a step does."""
+    assert [largest_batch(side, "cuda") for side in (32, 64, 224)] == [1024, 256, 256]
+    assert largest_batch(32, "cpu") == 256
 
 
 def test_what_is_recorded_of_a_backend_is_what_a_run_used(view: DatasetView) -> None:

@@ -5,6 +5,7 @@ import dataclasses
 import gc
 import weakref
 from collections.abc import Callable, Generator
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -233,6 +234,32 @@ def test_the_time_of_a_round_is_shared_by_those_in_it(monkeypatch: pytest.Monkey
         now += 100  # what is done with a result is no run's time
     rounds = [6.0 / 3, 9.0 / 2, 7.0]
     assert seconds == {0: rounds[0], 1: rounds[0] + rounds[1], 2: sum(rounds)}
+
+
+def test_runs_of_one_place_share_a_stream_that_waits_for_what_precedes_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each new stream takes 64 MiB; and data are brought to the GPU on the default one."""
+    waits: list[object] = []
+
+    class Stream:
+        def __init__(self, device: torch.device) -> None:
+            self.device = device
+
+        def wait_stream(self, other: object) -> None:
+            waits.append((self, other))
+
+    used: list[object] = []
+    monkeypatch.setattr(torch.cuda, "Stream", Stream)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _: "default")
+    monkeypatch.setattr(torch.cuda, "stream", lambda it: (used.append(it), nullcontext())[1])
+    together._cuda_stream.cache_clear()
+    for _ in range(2):
+        list(train_together([partial(counting, 2)] * 3, torch.device("cuda")))
+    together._cuda_stream.cache_clear()
+    streams = list(dict.fromkeys(used))
+    assert len(streams) == 3
+    assert waits == [(stream, "default") for stream in streams] * 2
 
 
 # Activations computed twice: less is kept between the passes, and nothing else is different.

@@ -1,0 +1,112 @@
+"""Triton's own compiler and keys for the kernels of a GPU, on a machine that has none.
+
+    python compile_kernels.py count|compile SM
+
+count: the variants that the kernels would be compiled for, by name, over sampled architectures.
+compile: machine code of a GPU of architecture SM (80, 90) for each kernel in each of its ways.
+Prints JSON. A program of its own: what Triton's interpreter has imported is never compiled.
+"""
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+os.environ.pop("TRITON_INTERPRET", None)
+
+import numpy as np
+import torch
+from torch import Tensor
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.runtime.driver import driver
+from triton.runtime.jit import JITFunction
+
+from anynet_study.design_space import Architecture, DesignSpace, layers
+from anynet_study.models import Backend, build, norm_kernels, use_bfloat16
+
+ARCHITECTURES, RESOLUTIONS, BATCHES = 200, (32, 224), (2, 256)
+#: Architectures of which a whole network is trained and tested, and their images.
+WHOLE, IMAGES, SIDE = 3, 4, 32
+#: Residual and ReLU of the layers of blocks: the first ones, the shortcut, the last.
+WAYS = ((False, True), (False, False), (True, True))
+#: One for each width of a tile, and a channel alone.
+WIDTHS = (8, 32, 48, 1)
+
+
+class NoGpu:
+    """What Triton asks of a driver before it runs anything."""
+
+    def __init__(self, capability: int) -> None:
+        self.get_current_target = lambda: GPUTarget("cuda", capability, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+
+def main(what: str, capability: int) -> None:
+    driver.set_active(NoGpu(capability))
+    found = dict[str, set[str]]()
+
+    def seen(*, key: str, fn: Any, **_: object) -> bool:
+        found.setdefault(fn.name, set()).add(key)
+        return what == "count"  # then nothing is compiled, and nothing run
+
+    knobs.runtime.jit_cache_hook = seen
+    if what == "compile":
+        JITFunction.__getitem__ = _compile_only
+        for width, dtype in (*((it, torch.bfloat16) for it in WIDTHS), (48, torch.float32)):
+            run_kernels(torch.empty(2, 3, 3, width, dtype=dtype).permute(0, 3, 1, 2))
+    else:
+        sampled = list(DesignSpace.anynetx().sample(ARCHITECTURES, flops=(360e6, 400e6), seed=0))
+        for maps in maps_of_layers(sampled):
+            run_kernels(maps)
+        for architecture in sampled[:WHOLE]:
+            run_network(architecture)
+    print(json.dumps({name: len(keys) for name, keys in found.items()}))
+
+
+def _compile_only(kernel: Any, grid: Any) -> Any:
+    return lambda *given, **keys: kernel.run(*given, grid=grid, warmup=True, **keys)
+
+
+def maps_of_layers(sampled: list[Architecture]) -> Iterator[Tensor]:
+    """Memory for what the convolutions of each architecture put out, in a batch of its own."""
+    random, shapes = np.random.default_rng(0), set[tuple[int, int, int]]()
+    for architecture in sampled:
+        resolution, batch = int(random.choice(RESOLUTIONS)), int(random.integers(*BATCHES))
+        for layer in layers(architecture.networks(), resolution):
+            sizes = zip(
+                *map(np.ravel, np.broadcast_arrays(layer.width_out, layer.area)), strict=True
+            )
+            shapes |= {(batch, channels, math.isqrt(area)) for channels, area in sizes}
+    for batch, channels, side in sorted(shapes):
+        yield torch.empty(batch, side, side, channels, dtype=torch.bfloat16).permute(0, 3, 1, 2)
+
+
+def run_kernels(maps: Tensor) -> None:
+    """Forward in training and in evaluation, and backward, in each way that layers have."""
+    numbers = torch.empty(maps.shape[1])
+    for residual, relu in WAYS:
+        given = maps, maps if residual else None, numbers, numbers, numbers.clone(), numbers.clone()
+        for training in (True, False):
+            norm_kernels._forward(*given, 0.1, 1e-5, training, relu)
+        norm_kernels._backward(maps, maps, maps, numbers, numbers, numbers, relu, residual)
+
+
+def run_network(architecture: Architecture) -> None:
+    network = build(architecture, 10)
+    use_bfloat16(network, SIDE, Backend("rewritten", "sm_90", 1, "cuda", triton=True))
+    images = torch.randn(IMAGES, 3, SIDE, SIDE)
+    network(images).sum().backward()
+    with torch.no_grad():
+        network.eval()(images)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

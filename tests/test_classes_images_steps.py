@@ -1,0 +1,160 @@
+"""The questions about classes, images and steps, asked of studies whose answer is known."""
+
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import rankdata, spearmanr
+
+HERE = Path(__file__).parent.parent / "analysis" / "classes-images-steps"
+COUNT, TWICE = 100, 50
+
+
+@pytest.fixture(scope="module")
+def questions() -> ModuleType:
+    spec = spec_from_file_location("contrasts", HERE / "contrasts.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.RESAMPLES = 1_000
+    return module
+
+
+def replicates(
+    questions: ModuleType, worth: dict[str, float], noise: float = 0.4, seed: int = 0
+) -> pd.DataFrame:
+    """Members correlate with what targets share by `worth`, 0.6 if not given, and have noise."""
+    draw = np.random.default_rng(seed)
+    names = [f"a{number:03d}" for number in range(COUNT)]
+    shared = draw.normal(size=COUNT)
+    runs = [
+        (target, 0, names, shared + 0.1 * draw.normal(size=COUNT)) for target in questions.TARGETS
+    ]
+    for member in questions.MEMBERS:
+        part = worth.get(member, 0.6)
+        own = part * shared + np.sqrt(1 - part**2) * draw.normal(size=COUNT)
+        for replicate, kept in ((0, COUNT), (1, TWICE)):
+            values = own[:kept] + noise * draw.normal(size=kept)
+            runs.append((member, replicate, names[:kept], values))
+    parts = [
+        {"architecture": which, "dataset": name, "replicate": number, "error": 50 + 5 * values}
+        for name, number, which, values in runs
+    ]
+    return pd.concat(map(pd.DataFrame, parts), ignore_index=True)
+
+
+def depth_of(runs: pd.DataFrame) -> pd.Series:
+    names = runs["architecture"].unique()
+    return pd.Series(np.random.default_rng(9).integers(4, 20, len(names)), index=names)
+
+
+def by_hand(questions: ModuleType, runs: pd.DataFrame, member: str) -> float:
+    """A member's worth: mean Spearman correlation over the root of the ICC of midranks."""
+    first = runs[runs["replicate"] == 0].pivot(
+        index="architecture", columns="dataset", values="error"
+    )
+    rho = np.mean([spearmanr(first[member], first[t]).statistic for t in questions.TARGETS])
+    ordered = np.sort(first[member])
+    twice = runs[runs["dataset"] == member].pivot(
+        index="architecture", columns="replicate", values="error"
+    )
+    ranks = twice.map(lambda e: (ordered < e).sum() + (ordered == e).sum() / 2)
+    ranks = ranks.where(twice.notna())
+    both = ranks.dropna()
+    assert np.allclose(sorted(rankdata(first[member]) - 0.5), sorted(ranks[0]))
+    # One-way analysis of variance of unequal groups, by its textbook formulas.
+    sizes = ranks.notna().sum(axis=1).to_numpy()
+    means = ranks.mean(axis=1)
+    total = sizes.sum()
+    grand = (means * sizes).sum() / total
+    within = ((both[0] - both[1]) ** 2 / 2).sum() / (total - COUNT)
+    between_square = (sizes * (means - grand) ** 2).sum() / (COUNT - 1)
+    usual = (total - (sizes**2).sum() / total) / (COUNT - 1)
+    between = (between_square - within) / usual
+    return float(rho / np.sqrt(between / (between + within)))
+
+
+def test_a_contrast_is_one_of_worths_computed_by_hand(questions: ModuleType) -> None:
+    runs = replicates(questions, {"classes-2": 0.3})
+    data = questions.data_of(runs, depth_of(runs))
+    table = questions.primary(data, questions.worths(data)).set_index("contrast")
+    worth = {member: by_hand(questions, runs, member) for member in questions.MEMBERS}
+    centre = worth[questions.CENTRE]
+    two = (worth["classes-2"] + worth["classes-2b"]) / 2
+    assert table.loc["2 classes − centre", "estimate"] == pytest.approx(two - centre)
+    last = worth["steps-4680"] - centre
+    assert table.loc["4,680 steps − centre", "estimate"] == pytest.approx(last)
+    crossed = questions.images_and_steps(questions.worths(data)).set_index("effect")["estimate"]
+    many = worth["cifar10"] + worth["images-50000"] - worth["steps-4680"] - centre
+    assert crossed["50,000 images in place of 5,000"] == pytest.approx(many / 2)
+
+
+def test_what_is_planted_is_found_and_what_is_not_is_not(questions: ModuleType) -> None:
+    few = {"classes-2": -0.4, "classes-2b": -0.4}
+    runs = replicates(questions, few | {"images-500": 0.97}, noise=0.1)
+    data = questions.data_of(runs, depth_of(runs))
+    table = questions.primary(data, questions.worths(data))
+    found = dict(zip(table["contrast"], table["matters"], strict=True))
+    assert found["2 classes − centre"] == "yes"
+    assert found["500 images − centre"] == "yes"
+    assert "yes" not in {found["5 classes − centre"], found["312 steps − centre"]}
+    assert questions.answers(table)["classes"] == "yes"
+    assert questions.answers(table)["steps"] != "yes"
+
+
+def test_noise_of_a_member_does_not_lower_its_worth(questions: ModuleType) -> None:
+    runs = replicates(questions, {}, noise=1.0)
+    data = questions.data_of(runs, depth_of(runs))
+    raw, free = questions.measured(data), questions.worths(data)
+    members = ["cifar10", *(it.members[0] for it in questions.PRIMARY)]
+    lost, kept = (np.mean([it[m].estimate.mean() for m in members]) for it in (raw, free))
+    assert lost < 0.5
+    assert kept == pytest.approx(0.6, abs=0.08)
+
+
+def test_depth_that_all_ranks_follow_explains_them(questions: ModuleType) -> None:
+    runs = replicates(questions, dict.fromkeys(questions.MEMBERS, 0.99), noise=0.05)
+    depth = runs[runs["dataset"] == "mnist"].set_index("architecture")["error"]
+    data = questions.data_of(runs, depth)
+    table = questions.at_equal_depth(data)
+    assert questions.measured(data)["classes-5"].estimate.mean() > 0.9
+    assert abs(table["classes-5"].estimate[1:].mean()) < 0.6
+
+
+def test_an_architecture_that_fails_on_a_member_is_in_no_contrast(questions: ModuleType) -> None:
+    runs = replicates(questions, {})
+    gone = (runs["dataset"] == "steps-312") & (runs["architecture"] == "a000")
+    data = questions.data_of(runs[~gone], depth_of(runs))
+    assert len(data.errors) == COUNT - 1
+    assert "a000" not in set(data.replicates["architecture"])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.11, 0.4, "yes"),
+        (-0.3, -0.11, "yes"),
+        (-0.09, 0.09, "no"),
+        (0.02, 0.3, "undecided"),
+        (-0.11, 0.05, "undecided"),
+    ],
+)
+def test_verdicts_are_those_of_the_plan(
+    questions: ModuleType, low: float, high: float, said: str
+) -> None:
+    assert questions.matters(low, high) == said
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [(["no", "yes"], "yes"), (["no", "no"], "no"), (["no", "undecided"], "undecided")],
+)
+def test_a_factor_matters_if_one_contrast_does(
+    questions: ModuleType, verdicts: list[str], said: str
+) -> None:
+    table = pd.DataFrame({"factor": "images", "matters": verdicts})
+    assert questions.answers(table) == {"images": said}
