@@ -89,6 +89,7 @@ def scatter_matrix(
     estimates = pair_estimates(table)
     limits = {name: upper_limit(errors[name]) for name in names}
     figure, cells = _square_grid(size, figure)
+    drawn_cells: dict[tuple[int, int], Axes] = {}
     look: dict[str, Any] = {"shrink": min(1.0, 5.5 / size), "many": len(data) > MANY_POINTS}
     for i, y in enumerate(names):
         for j, x in enumerate(names):
@@ -96,7 +97,7 @@ def scatter_matrix(
                 estimate = estimates.get((x, y), Estimate())
                 _draw_correlation(figure, cells[i, j].get_position(figure), estimate, size)
                 continue
-            axes = figure.add_subplot(cells[i, j])
+            axes = drawn_cells[i, j] = figure.add_subplot(cells[i, j])
             if i == j:
                 _draw_histogram(axes, errors[x].clip(upper=limits[x]))
             elif (x, y) in groups:
@@ -104,6 +105,7 @@ def scatter_matrix(
                     axes, groups[x, y], "x_error", "y_error", (limits[x], limits[y]), **look
                 )
             _label_edges(axes, i, j, names)
+    _share_ranges(drawn_cells)
     drawn = style.Panels(figure, figure.axes, own=True)
     legend_of_marks(drawn, data["mark"], len(pairs), of="row's dataset")
     interval = f" [{wording.level(table)} interval]" if _points(figure, size) > ROOMY else ""
@@ -112,6 +114,23 @@ def scatter_matrix(
         legend.set_title(said)
         legend.get_title().set_fontsize(7)
     return figure
+
+
+def _share_ranges(cells: dict[tuple[int, int], Axes]) -> None:
+    """Give a dataset one range in all cells of its column, and one in those of its row.
+
+    The ticks are on the outer edges, so that they have to hold for all of them. Histograms, on the
+    diagonal, have counts on their vertical axes.
+    """
+    for place in {row for row, _ in cells}:
+        column = [axes for (_, j), axes in cells.items() if j == place]
+        row = [axes for (i, j), axes in cells.items() if i == place != j]
+        for group, direction in ((column, "x"), (row, "y")):
+            ends = [getattr(axes, f"get_{direction}lim")() for axes in group if axes.has_data()]
+            if ends:
+                limits = min(low for low, _ in ends), max(high for _, high in ends)
+                for axes in group:
+                    axes.set(**{f"{direction}lim": limits})
 
 
 def _square_grid(size: int, figure: Figure | None) -> tuple[Figure, GridSpec]:
@@ -147,10 +166,9 @@ def _draw_correlation(figure: Figure, cell: Bbox, pair: Estimate, size: int) -> 
     room = 72 * figure.get_figwidth() * cell.width / 7
     small = float(np.clip(min(points / 6.5, room), style.SMALLEST_TEXT, 7.5))
     write = wording.number if size <= CROWDED else wording.compact
-    between = f"{write(low)}, {write(high)}" if np.isfinite(estimate) else ""
-    lines = [(0.64, wording.number(estimate), large)]
+    between = f"[{write(low)}, {write(high)}]" if np.isfinite(estimate) else ""
     if points > ROOMY:
-        lines += [(0.3, f"[{between}]" if between and size <= CROWDED else between, small)]
+        lines = [(0.64, wording.number(estimate), large), (0.3, between, small)]
     else:
         lines = [(0.5, wording.compact(estimate), large)]
     lines += [(0.12, f"n = {n}", small)] if size <= CROWDED else []
