@@ -15,6 +15,8 @@ import anynet_study
 from anynet_study.sweep import explain
 
 ROOT = Path(__file__).parents[1]
+#: `python docs/gallery.py --examples` writes it.
+EXAMPLES = ROOT / "docs" / "pictures" / "analyses"
 PARTS = ("", "population", "population.space", "datasets", "recipes", "recipes.NAME.tuning")
 PARTS += ("replicates", "evaluations", "launch")
 
@@ -59,7 +61,7 @@ def experiments() -> str:
 
 
 def analyses() -> str:
-    """Every analysis below its section: question, figures, what it needs and how to read it."""
+    """Every analysis below its section: question, formula, source, how to read it, an example."""
     from anynet_study.analyses import ANALYSES, SECTIONS
 
     lines = []
@@ -69,23 +71,25 @@ def analyses() -> str:
         lines += [f"### {title}", ""] if mine else []
         for it in mine:
             figures = ", ".join(f"`{figure.name}`" for figure in it.figures)
-            told = _papers_of(it)
-            needs = f" Needs: {', '.join(it.needs).replace('_', ' ')}." if it.needs else ""
-            shown = f" Figures: {figures}." if figures else ""
-            source = f" Source: {told}." if told else ""
-            lead = " ".join(filter(None, [it.lead, it.note]))
-            lines += [f"**{it.title}** (`{it.name}`).{shown}{needs}{source} {lead}".rstrip(), ""]
-    return "\n".join(lines)
+            told = {
+                "Table": f"`{it.name}`: {it.title}" if it.table else "",
+                "Figures": figures,
+                "Needs": ", ".join(it.needs).replace("_", " "),
+                "Formula": f"`{it.formula}`",
+                "Source": it.source,
+                "When not to use it": it.avoid,
+            }
+            lines += [f"#### {it.question}", "", it.lead, it.note, ""]
+            lines += [f"- {name}: {text}" for name, text in told.items() if text]
+            lines += ["", *_example(it.name, it.question), ""]
+    return re.sub("\n{3,}", "\n\n", "\n".join(lines))
 
 
-def _papers_of(analysis: object) -> str:
-    """The papers that the module of an analysis names, from the first line of its docstring."""
-    for name, module in sys.modules.items():
-        if name.startswith("anynet_study.analyses.") and analysis in vars(module).values():
-            found = re.search(r"\(([^()]*paper[^()]*)\)", (module.__doc__ or "").split("\n")[0])
-            if found and not name.endswith("registry"):
-                return found[1]
-    return ""
+def _example(name: str, question: str) -> list[str]:
+    """The picture and the table of an analysis that docs/gallery.py made, where it did."""
+    picture, table = EXAMPLES / f"{name}.png", EXAMPLES / f"{name}.txt"
+    shown = [f"![{question}](pictures/analyses/{name}.png)", ""] if picture.exists() else []
+    return shown + ([table.read_text(encoding="utf-8")] if table.exists() else [])
 
 
 def scripts() -> str:

@@ -125,6 +125,11 @@ class Analysis(Generic[S]):
     title: str
     #: Raises UserError with the reason where there is none; None: figures only.
     table: Callable[[S], pd.DataFrame] | None
+    #: Of the gallery: what is asked, the statistic in one line, where it is from, when to avoid it.
+    question: str = ""
+    formula: str = ""
+    source: str = ""
+    avoid: str = ""
     #: Properties of the study that have to be there, such as "roles" and "population".
     needs: tuple[str, ...] = ()
     #: Headings of columns that their names do not explain; "" for those that people are spared.

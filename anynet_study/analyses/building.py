@@ -1,6 +1,7 @@
 """What analyses are built of: tables of several parts, room on a figure, phrases."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -36,9 +37,12 @@ def stacked(
     """
     made, refused = [], []
     attrs: dict[object, object] = {}
+    averages: list[dict[str, Any]] = []
     for values, make in parts.items():
         try:
             part = make()
+            own = dict(zip(keys, values, strict=True))
+            averages += [own | row for row in part.attrs.get("averages", [])]
             attrs |= part.attrs
         except UserError as error:
             refused.append(str(error))
@@ -50,8 +54,18 @@ def stacked(
         raise UserError(refused[0] if refused else "there is nothing to compare")
     table = pd.concat([part for part in made if len(part)], ignore_index=True)
     table = table.fillna({"note": ""}) if "note" in table else table
-    table.attrs = attrs
+    table.attrs = attrs | ({"averages": averages} if averages else {})
     return table
+
+
+def with_averages(table: pd.DataFrame, name: str, called: str = "average") -> pd.DataFrame:
+    """The table for people: its averages (`attrs`) are last rows, `called` so in column `name`."""
+    last = pd.DataFrame(table.attrs.get("averages", []))
+    if last.empty:
+        return table
+    texts = table.select_dtypes(["object", "string"]).columns.difference(last.columns)
+    last = last.assign(**dict.fromkeys(texts, ""), **{name: called})
+    return pd.concat([table, last], ignore_index=True)
 
 
 def drawable_errors(errors: pd.DataFrame) -> pd.DataFrame:

@@ -58,6 +58,10 @@ CONFIGURATIONS = Analysis[Study](
     name="configurations",
     title="Configurations of the 15 best (a quarter at most): mean±std (the best one)",
     table=configurations,
+    question="What do the best architectures look like?",
+    formula="mean ± standard deviation of each stage parameter over the best architectures",
+    source="paper 1, section 6.2.2 and Figure A7",
+    avoid=("as evidence that a parameter matters: the best of a sample share what the sample has"),
     needs=("population",),
     arrange=arrange_configurations,
     figures=(
@@ -113,6 +117,13 @@ BINS = Analysis[Study](
     name="bins",
     title="Mean accuracy of the ten best among few, more and most parameters",
     table=bins,
+    question="How good are the best architectures of each size?",
+    formula="mean accuracy of the ten best in each bin of a covariate",
+    source="paper 5, section 5.2",
+    avoid=(
+        "to compare bins of very different counts: the best ten of many are further out than "
+        "those of few"
+    ),
     needs=("population",),
     headings={"architectures": "n", "from": "", "to": "", "mean": "mean of the best"},
     figures=(
@@ -135,6 +146,9 @@ POPULATION = Analysis[Study](
     name="population",
     title="The population",
     table=None,
+    question="What was sampled?",
+    formula="counts, and the distributions of FLOPs, parameters, depths and widths",
+    avoid="to judge the sampling of a design space by its accepted architectures alone",
     needs=("population",),
     figures=(
         StudyFigure(

@@ -68,6 +68,13 @@ CORRELATIONS = Analysis[Study](
     name="correlations",
     title="Correlation of the errors, every pair of datasets",
     table=correlations,
+    question="Do two datasets rank the architectures alike?",
+    formula="ρ(x, y) = Pearson's r of the ranks of the errors on x and on y",
+    source="paper 1, section 4.2 and Figure A8",
+    avoid=(
+        "for a causal claim: that all errors fall with size alone makes a wide band of FLOPs "
+        "correlate"
+    ),
     headings={"source": "dataset", "target": "and", "estimate": "correlation"}
     | {"p_holm": "p (Holm)", "p_bh": "", "fisher": ""},
     figures=(
@@ -158,6 +165,13 @@ SIZES = Analysis[Study](
     name="sizes",
     title="Architectures that narrower intervals need",
     table=sizes,
+    question="How many architectures would narrower intervals need?",
+    formula="n needed = n (width here / width wanted)²",
+    source="paper 1, section 4.2",
+    avoid=(
+        "where training noise is what limits a correlation: more architectures make that "
+        "limit no higher"
+    ),
     headings={"estimate": "correlation", "for_half": "n for half the width"}
     | {"for_a_tenth": "n for a width of 0.1"},
     say=advised,
@@ -213,6 +227,10 @@ WIDTHS = Analysis[Study](
     name="widths",
     title="Width of the intervals of smaller studies: median and spread, and Fisher's",
     table=widths,
+    question="How wide would the intervals of a smaller study be?",
+    formula="median width of the intervals of random subsamples of m architectures",
+    source="paper 1, section 4.2",
+    avoid=("beyond the number of architectures here: subsamples say nothing about larger studies"),
     needs=("roles",),
     headings={"n": "architectures"},
     figures=(

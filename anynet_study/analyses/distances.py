@@ -93,6 +93,13 @@ DISTANCE_AND_CORRELATION = Analysis[Study](
     name="distance",
     title="Distance of datasets against the correlation of errors on them",
     table=distance,
+    question="Do datasets whose images are alike rank architectures alike?",
+    formula=(
+        "ρ over the pairs of datasets, of the distance of their features and the correlation of "
+        "their errors"
+    ),
+    source="paper 3",
+    avoid=("with a handful of datasets: pairs share datasets, and are no independent observations"),
     needs=("distances",),
     headings={"distance": "FID", "n": "architectures"},
     figures=(

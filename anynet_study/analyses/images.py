@@ -59,6 +59,15 @@ SIGNIFICANCE = Analysis[Study](
     name="significance",
     title="The best on each dataset, image by image (McNemar's test)",
     table=significance,
+    question="Is the best architecture better than the next ones on these images?",
+    formula=(
+        "p = P(as many or more of the images that just one of two is right on), binomial with "
+        "1/2, mid-p"
+    ),
+    source="paper 2, section 3.3; Fagerland et al. 2013",
+    avoid=(
+        "for the noise of training: two trainings of one architecture can differ significantly, too"
+    ),
     needs=("predicted",),
     headings={"p_exact": "", "p_mid": "p", "p_holm": "p (Holm)"},
     say=lambda study, table: told_apart(table, study.options.level),
@@ -84,6 +93,13 @@ ORDER_CHANGES = Analysis[Study](
     name="order-changes",
     title="Pairs of the ten best whose order changes on another test set (McNemar's test)",
     table=order_changes,
+    question="Which of the best change places on another test set, beyond chance?",
+    formula="McNemar's mid-p on each test set, corrected by Holm's method",
+    source="paper 2, section 3.3",
+    avoid=(
+        "for other architectures than those that were chosen as the ten best before looking "
+        "at the new test set"
+    ),
     needs=("predicted",),
     headings={"original_difference": "a - b (points)", "original_p": "p"}
     | {"new_difference": "a - b, new", "new_p": "p, new"},
@@ -111,6 +127,12 @@ RANK_CHANGES = Analysis[Study](
     name="rank-changes",
     title="Ranks on two test sets, with intervals from resampled images",
     table=rank_changes,
+    question="How do ranks change from one test set to another?",
+    formula=(
+        "rank on the own test set - rank on the further one, with percentiles over resampled images"
+    ),
+    source="paper 2, section 3.3",
+    avoid="for the noise of training: intervals are of images alone",
     needs=("predicted",),
     most_resamples=MOST_RESAMPLES,
     section="images",
@@ -170,6 +192,10 @@ LABEL_SETS = Analysis[Study](
     name="label-sets",
     title="Accuracy of the ten best on the images of subsets of the classes (%)",
     table=label_sets,
+    question="How accurate are architectures on a part of the classes?",
+    formula="accuracy on the images of some classes, chosen among all or among these classes",
+    source="paper 5, section 5.2",
+    avoid="to compare label sets with each other: fewer classes are easier to guess",
     needs=("predicted",),
     headings={"chosen_among": "chosen among", "label_set": "label set"},
     figures=(

@@ -70,6 +70,13 @@ NOISE = Analysis[Study](
     name="noise",
     title="Training variability and the ceiling it puts on correlations",
     table=noise,
+    question="How much of the differences is training noise?",
+    formula="ICC = σ²(between) / (σ²(between) + σ²(within)); ceiling = √ICC",
+    source="paper 1, section 6.1.3",
+    avoid=(
+        "for architectures of one band as if it were a property of the dataset: a wider band "
+        "has a higher ICC"
+    ),
     needs=("replicates",),
     headings={"replicates": "runs", "icc": "ICC", "within_std": "std within"}
     | {"between_std": "between"},
@@ -109,6 +116,10 @@ CORRECTED = Analysis[Study](
     name="corrected",
     title="Correlations of single runs, and without the noise of training",
     table=corrected,
+    question="How would errors correlate if training had no noise?",
+    formula="ρ / √(ICC(x) ICC(y))",
+    source="paper 1, section 6.1.3; Spearman's attenuation formula",
+    avoid="where an ICC's interval comes near 0: the quotient is then anything",
     needs=("replicates",),
     headings={"source": "dataset", "target": "and", "estimate": "of single runs"}
     | {"icc_source": "", "icc_target": "", "corrected": "without noise"},
@@ -141,6 +152,15 @@ RANK_PRESERVATION = Analysis[Study](
     older_names=("ties",),
     title="Order of pairs of architectures against the source, but for overlapping intervals",
     table=rank_preservation,
+    question="Which pairs of architectures keep their order on another dataset?",
+    formula=(
+        "shares of pairs of architectures in the same order, tied (intervals overlap) and swapped"
+    ),
+    source="paper 4, section 4.2 and Figures 1a and 8a",
+    avoid=(
+        "to show that an order changes by chance: overlap is a strict judge, 95% intervals "
+        "that touch differ with p < 0.01"
+    ),
     needs=("replicates",),
     headings={"same": "same order", "preserved": "order holds"},
     figures=(

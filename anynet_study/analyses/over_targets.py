@@ -62,6 +62,13 @@ OVER_TARGETS = Analysis[Study](
     name="over-targets",
     title="Proxies on average over the targets, these and others like them",
     table=over_targets,
+    question="Which proxy is best on average, for these targets and for others like them?",
+    formula="mean over the T targets of ρ(proxy, target); variance for targets at random s²/T + c",
+    source="Higgins, Thompson and Spiegelhalter 2009",
+    avoid=(
+        "for targets that were picked by how well a proxy does on them: they are no sample of"
+        " others"
+    ),
     needs=("roles",),
     headings={"estimate": "average", "random": "targets at random", "new": "a new target"}
     | {"between_std": "std between", "without": "most without", "estimate_without": "average then"}

@@ -1,6 +1,5 @@
 """Which dataset predicts a target, and what does choosing by it cost (paper 1, section 4.3)?"""
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from anynet_study.analyses.building import (
     MARKED,
     any_of,
     some,
+    with_averages,
     with_interval,
 )
 from anynet_study.analyses.noise import known_noise
@@ -41,20 +41,16 @@ def match(study: Study) -> pd.DataFrame:
 
 def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
     """Class counts beside the names; the average only where it is of several targets."""
-    averaged = table["target"] == "average"
-    count = int(table.loc[~averaged, "difference"].notna().sum())
-    if count < 2:  # an average of one target would say the same again
-        table, averaged = table[~averaged], averaged[~averaged]
 
     def named(name: str, classes: str) -> pd.Series:
         counts = table[classes].map("{:.0f}".format, na_action="ignore")
         return table[name].where(counts.isna(), table[name] + " (" + counts.astype(str) + ")")
 
-    shown = table.assign(
-        target=named("target", "classes").mask(averaged, f"average of {count}"),
-        member=named("member", "member_classes").mask(averaged, ""),
-    )
-    return shown.drop(columns=["classes", "member_classes"])
+    names = {"target": named("target", "classes"), "member": named("member", "member_classes")}
+    shown = table.assign(**names).drop(columns=["classes", "member_classes"])
+    count = int(table["difference"].notna().sum())
+    # An average of one target would say the same again.
+    return with_averages(shown, "target", f"average of {count}") if count > 1 else shown
 
 
 def source_pairs(study: Study) -> list[tuple[str, str]]:
@@ -105,9 +101,8 @@ def scatter(
     )
 
 
-def carry_over(match: pd.DataFrame, source: str) -> str:
+def carry_over(rows: pd.DataFrame, source: str) -> str:
     """Does the ranking on the source carry over to the targets? The verdicts, in words."""
-    rows = match[match["target"] != "average"]
     known, verdict = rows["rho_source"].notna(), rows["carries_over"]
     reversed_there = known & (verdict == "no") & (rows["rho_source_high"] < 0)
     parts = [
@@ -139,10 +134,9 @@ def carry_over(match: pd.DataFrame, source: str) -> str:
 
 def gain(match: pd.DataFrame, source: str) -> list[str]:
     """Is the family member closest in class count a better proxy than the source, on average?"""
-    rows = match[match["target"] == "average"]
-    if rows.empty or not math.isfinite(rows["difference"].iloc[0]):
+    if not (averages := match.attrs["averages"]):
         return []
-    row = rows.iloc[0]
+    [row] = averages
     low, high = row["difference_low"], row["difference_high"]
     if row["difference"] == 0 and low == high == 0:
         return [
@@ -167,6 +161,19 @@ MATCH = Analysis[Study](
     name="match",
     title="Targets: correlation with the source and with its closest family member",
     table=match,
+    question=(
+        "Does the ranking on the source carry over to each target, and does a "
+        "class subset of it fit better?"
+    ),
+    formula=(
+        "ρ(source, target), ρ(member, target) and their difference, on the same architectures and"
+        " resamples"
+    ),
+    source="paper 1, section 4.3 and Table 3",
+    avoid=(
+        "to choose the best member: its class count was chosen beforehand here, and `proxies`"
+        " allows for a choice"
+    ),
     needs=("roles",),
     headings={"target": "target (classes)", "member": "closest (classes)"}
     | {"rho_source": "source", "rho_member": "closest member", "carries_over": "carries over"},
@@ -243,6 +250,13 @@ PROXIES = Analysis[Study](
     name="proxies",
     title="Proxies for each target, the best first",
     table=proxies,
+    question="Which member of the source's family predicts each target best?",
+    formula=(
+        "ρ(proxy, target) for every member; the best are those that no other beats in paired "
+        "differences"
+    ),
+    source="paper 1, section 4.3; Hsu, Multiple Comparisons, 1996, chapters 4 and 5",
+    avoid="with few architectures: nearly every proxy can then be the best",
     needs=("roles",),
     headings={"estimate": "correlation", "best": "is the best"},
     figures=(
@@ -273,6 +287,56 @@ PROXIES = Analysis[Study](
     "best (multiple comparisons with the best, on paired differences): all that can be.",
     shown="open",
     expected=True,
+)
+
+
+def best_quarter(study: Study) -> pd.DataFrame:
+    """How far the proxies rank, and find, the best."""
+    return apr.among_best(study.errors, study.roles, **study.options.correlating)
+
+
+def found_of_the_best(table: pd.DataFrame, source: str) -> list[str]:
+    """How many of the architectures that are best on the targets are best on the source."""
+    rows = table[(table["proxy"] == source) & (table["top"] > 0)]
+    if rows.empty:
+        return []
+    least = rows.loc[rows["overlap"].idxmin()]
+    fewest = " fewest," if len(rows) > 1 else ""
+    said = [
+        f"Of the {least['top']} architectures that are best on a target,{fewest} "
+        f"{least['shared']} on {least['target']}, are among the {least['top']} best on {source}: "
+        f"a share of {with_interval(least, 'overlap')}, by chance "
+        f"{wording.number(least['by_chance'])}."
+    ]
+    if len(rows) > 1:
+        said[0] += f" The median over the {len(rows)} targets is {rows['shared'].median():g}."
+    return said
+
+
+BEST_QUARTER = Analysis[Study](
+    name="best-quarter",
+    title="Proxies among their best quarter, and how many of a target's best they find",
+    table=best_quarter,
+    question="Does a proxy rank the best, and does it find the target's best?",
+    formula=(
+        "ρ(proxy, target) over the n/4 that are best on the proxy; "
+        "|best n/10 on both| / (n/10), by chance 1/10"
+    ),
+    source="Clopper and Pearson 1934 for the shares",
+    avoid="with fewer than 40 architectures: a quarter is then less than ten, and says little",
+    needs=("roles",),
+    headings={"quarter": "n of quarter", "estimate": "correlation there", "top": "best"}
+    | {"shared": "found", "overlap": "share found"},
+    say=lambda study, table: found_of_the_best(table, study.roles.source),
+    topic="The source",
+    section="proxies",
+    shown="folded",
+    caption="Among the best",
+    note="The correlation over the quarter of the architectures that err least on the proxy, with "
+    "a bootstrap interval of these (by formula below 10). It is lower than that of all, as these "
+    "differ less. “Found”: how many of the tenth that errs least on the target are among as many "
+    "best on the proxy, with the exact binomial interval of their share, which is "
+    "rather too wide.",
 )
 
 
@@ -313,6 +377,15 @@ REGRET = Analysis[Study](
     name="regret",
     title="Error above the best that is to be expected for choosing by a proxy, in points",
     table=regret,
+    question="How many points of error does it cost to choose an architecture by a proxy?",
+    formula=(
+        "E[error on the target of the best of the proxy's k best] - E[least error of n], of "
+        "normal errors correlated by ρ"
+    ),
+    source="paper 1, sections 4.2 and 5.1",
+    avoid=(
+        "where the lowest errors are far from normal, as with a floor that many architectures reach"
+    ),
     needs=("roles",),
     headings={"top": "best of top", "chance": "of a random choice", "share": "share of that"}
     | {"error": "measured error", "random": "random", "oracle": "least", "reliability": ""},
@@ -356,6 +429,13 @@ COSTS = Analysis[Study](
     name="costs",
     title="Proxies: correlation with the target against the cost of a run",
     table=costs,
+    question="Which proxies are worth their price?",
+    formula=(
+        "ρ(proxy, target) against mean seconds per run; Pareto-optimal: none is as cheap and "
+        "correlates more"
+    ),
+    source="paper 1, section 4.3",
+    avoid="where runs were trained on machines of different speeds",
     needs=("roles",),
     headings={"cost": "seconds per run", "estimate": "correlation"}
     | {"on_front": "Pareto-optimal", "probability_on_front": "in resamples"},

@@ -15,6 +15,7 @@ from anynet_study.analyses.building import (
     some,
     some_of,
     stacked,
+    with_averages,
     with_interval,
 )
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
@@ -187,6 +188,14 @@ SHIFTS = Analysis[Study](
     name="shifts",
     title="Accuracy on further test sets as a line on that on the dataset's own",
     table=shifts,
+    question=(
+        "How much accuracy is lost on a further test set, and does a point still count as one?"
+    ),
+    formula=(
+        "accuracy on the further test set = a + b · accuracy on the own one, linear and in logits"
+    ),
+    source="paper 2, section 3.3 and Figure 1",
+    avoid="to extrapolate beyond the accuracies that were seen",
     needs=("test_sets",),
     headings={"r2": "R²", "adjusted_r2": "", "excluded": "", "missing": "", "method": ""}
     | {"level": ""},
@@ -217,9 +226,14 @@ SHIFT_AGREEMENT = Analysis[Study](
     name="shift-agreement",
     title="Correlation of the errors on further test sets with those on the dataset's own",
     table=shift_agreement,
+    question="Does the ranking hold on further test sets?",
+    formula="ρ(error on the own test set, error on the further one)",
+    source="paper 4, Appendix B.2",
+    avoid="for test sets of a few hundred images: their sampling error lowers ρ",
     needs=("test_sets",),
     headings={"estimate": "correlation", "error": "mean error", "evaluation": "test set"}
     | {"holds": "ranking holds"},
+    arrange=lambda table: with_averages(table, "evaluation"),
     section="shifts",
     shown="folded",
     caption="Correlation of the errors with those on the own test set",
@@ -244,6 +258,10 @@ GAPS = Analysis[Study](
     name="gaps",
     title="What is lost on a further test set, and changes of rank",
     table=gaps,
+    question="What does each architecture lose on a further test set?",
+    formula="gap = accuracy on the own test set - accuracy on the further one; Newcombe's interval",
+    source="paper 2, Table 1; Newcombe 1998, method 10",
+    avoid="as overfitting: a harder test set lowers every accuracy as well",
     needs=("test_sets",),
     figures=(
         StudyFigure(
@@ -288,6 +306,13 @@ SAMPLING_GAPS = Analysis[Study](
     name="sampling-gaps",
     title="How much of what is lost can be the sampling error of the further test set (points)",
     table=sampling_gaps,
+    question="Can the sampling error of the new test set explain what is lost?",
+    formula=(
+        "drop = (L_S' - L_D') + rest, the first term in the Clopper-Pearson interval of the new "
+        "test set"
+    ),
+    source="paper 2, section 2",
+    avoid="to tell a harder distribution from overfitting: one pair of test sets cannot",
     needs=("test_sets",),
     headings={"rest": "for other reasons", "beyond": "beyond sampling"},
     arrange=arrange_sampling,
@@ -309,6 +334,10 @@ SHIFT_RANKS = Analysis[Study](
     name="shift-ranks",
     title="Mean error and rank over all test sets",
     table=shift_ranks,
+    question="Which architecture is best over all test sets?",
+    formula="rank of the mean error over all test sets, with percentiles over resampled test sets",
+    source="paper 4, Appendix B.2",
+    avoid="where test sets were chosen for one architecture",
     needs=("test_sets",),
     figures=(
         StudyFigure(
@@ -338,6 +367,13 @@ AVERAGE_ROBUSTNESS = Analysis[Study](
     older_names=("robustness",),
     title="Average accuracy over further test sets",
     table=average_robustness,
+    question="How accurate are architectures on average over further test sets?",
+    formula="mean over the shifts of the accuracy; ratio to the accuracy on the own test set",
+    source="paper 5, section 3",
+    avoid=(
+        "to compare architectures of different accuracy on the own test set: `effective-"
+        "robustness` does that"
+    ),
     needs=("test_sets",),
     section="shifts",
     shown="folded",
@@ -369,6 +405,16 @@ RECIPE_ROBUSTNESS = Analysis[Study](
     name="recipe-robustness",
     title="Mean error over further test sets: other recipes against the main one",
     table=recipe_robustness,
+    question="Does another recipe err less on further test sets?",
+    formula=(
+        "mean over architectures of the difference of mean errors over the shifts, between two "
+        "recipes"
+    ),
+    source="paper 5, section 3",
+    avoid=(
+        "for recipes that were trained on different numbers of images, if the question is the"
+        " recipe"
+    ),
     needs=("test_sets", "recipe_test_sets"),
     headings={"estimate": "correlation", "mean_before": "mean before", "mean_after": "after"},
     section="shifts",
@@ -401,6 +447,13 @@ EFFECTIVE_ROBUSTNESS = Analysis[Study](
     name="effective-robustness",
     title="Accuracy beyond what the line through all architectures expects",
     table=effective_robustness,
+    question="Which architectures are more accurate under a shift than their accuracy lets expect?",
+    formula=(
+        "accuracy on the shift - accuracy that a line through the baseline expects, on the logit "
+        "scale"
+    ),
+    source="Taori et al. 2020; paper 5, section 3",
+    avoid=("where accuracies on the own test set differ by hardly more than their sampling error"),
     needs=("test_sets",),
     figures=(
         StudyFigure(

@@ -13,6 +13,7 @@ from anynet_study.analyses.building import (
     listed,
     some,
     stacked,
+    with_averages,
     with_interval,
 )
 from anynet_study.analysis import Analysis, StudyFigure
@@ -38,6 +39,10 @@ CURVES = Analysis[Study](
     name="curves",
     title="Test error by epoch",
     table=None,
+    question="How do the errors fall during training?",
+    formula="median and outer quantiles of the test error over the architectures, by epoch",
+    source="paper 1, section 6.1",
+    avoid="to choose when to stop: test images have no part in that",
     needs=("curves",),
     figures=(
         StudyFigure(
@@ -74,6 +79,13 @@ DURATION = Analysis[Study](
     name="duration",
     title="Correlation of the ranking after part of the training with that at its end",
     table=duration,
+    question="From which epoch on is the ranking that of the end?",
+    formula="ρ(error after epoch e, error after the last epoch)",
+    source="paper 1, section 6.1.2 and Figure A2",
+    avoid=(
+        "for trainings with a schedule of their own: every epoch here has the rates of the "
+        "whole training"
+    ),
     needs=("curves",),
     headings={"estimate": "correlation", "share": "share of training"},
     figures=(
@@ -126,6 +138,10 @@ BUDGET = Analysis[Study](
     name="budget",
     title="The shortest training that keeps the final ranking",
     table=budget,
+    question="What is the shortest training that keeps the ranking?",
+    formula="the first e from which ρ(error after e, final error) stays at least as high as wanted",
+    source="paper 1, section 6.1.2",
+    avoid="where replicates differ more than architectures: then no epoch reproduces the last",
     needs=("curves",),
     headings={"keep": "correlation wanted", "estimate": "correlation", "share": "share of training"}
     | {"epoch_sure": "epoch where sure"},
@@ -194,6 +210,12 @@ RECIPES = Analysis[Study](
     name="recipes",
     title="Other recipes against the main one",
     table=recipes,
+    question="Does another way to train change the ranking, or the errors?",
+    formula="ρ(errors before, errors after), and mean(after) - mean(before)",
+    source="paper 1, sections 6.1.1 and 6.1.2, Figures A1 and A2",
+    avoid=(
+        "for recipes that differ in more than one thing, if the question is which of them helps"
+    ),
     needs=("recipes",),
     headings=CHANGE,
     figures=(
@@ -246,6 +268,10 @@ SOURCE_BY_RECIPE = Analysis[Study](
     title="Correlation with the source's errors under other recipes, such as from pretrained "
     "weights",
     table=source_by_recipe,
+    question="Does the source predict targets better under another recipe?",
+    formula="ρ(source, target) under each recipe, and their paired difference",
+    source="paper 1, section 6.2.1 and Figure A6",
+    avoid="where the recipes were run on different architectures: few are then compared",
     needs=("recipes", "roles"),
     headings={"source_before": "main recipe", "source_after": "this recipe"}
     | {"source_difference": "difference"},
@@ -290,6 +316,10 @@ METRICS = Analysis[Study](
     name="metrics",
     title="Top-5 against top-1 errors",
     table=metrics,
+    question="Do top-1 and top-5 errors rank the architectures alike?",
+    formula="ρ(top-1 error, top-5 error)",
+    source="paper 1, section 6.1.4 and Figure A4",
+    avoid="for datasets with few classes: top-5 errors of ten classes are near 0",
     needs=("by_metric",),
     headings=CHANGE | {"mean_before": "mean top-1", "mean_after": "mean top-5"},
     figures=(
@@ -325,6 +355,10 @@ BALANCE = Analysis[Study](
     name="balance",
     title="Datasets against their balanced versions",
     table=balance,
+    question="Does it matter that classes have different numbers of images?",
+    formula="ρ(errors, errors on the balanced version), and mean(after) - mean(before)",
+    source="paper 1, section 6.1.6 and Figure A5",
+    avoid="as the effect of balance alone: a balanced version also has fewer images",
     headings=CHANGE,
     section="training",
     heading="Balanced versions of datasets",
@@ -356,7 +390,11 @@ def drawn_versions(study: Study) -> pd.DataFrame:
     """Correlations with the source and its first pair of smaller versions."""
     table = study.table("class-or-size").dropna(subset="rho_source")
     names = ["fewer_images", "fewer_classes"]
-    return table[table[names].eq(table[names].iloc[0]).all(axis=1)]
+    first = table[names].iloc[0]
+    rows = table[table[names].eq(first).all(axis=1)]
+    averages = table.attrs.get("averages", [])
+    rows.attrs = table.attrs | {"averages": [it for it in averages if first.items() <= it.items()]}
+    return rows
 
 
 def draw_versions(study: Study, rows: pd.DataFrame) -> "Figure":
@@ -369,10 +407,20 @@ CLASS_OR_SIZE = Analysis[Study](
     name="class-or-size",
     title="Fewer images or fewer classes: correlation with the targets",
     table=class_or_size,
+    question=(
+        "Is it the fewer classes of a subset, or its fewer images, that make it a better proxy?"
+    ),
+    formula=(
+        "ρ(fewer images, target) - ρ(source, target); ρ(fewer classes, target) - ρ(fewer images, "
+        "target)"
+    ),
+    source="paper 1, section 4.3.1 and Figure 6",
+    avoid="where the two smaller versions have different numbers of images",
     needs=("roles",),
     headings={"rho_source": "source", "rho_images": "with fewer images"}
     | {"rho_classes": "with fewer classes", "by_images": "gained by fewer images"}
     | {"by_classes": "by fewer classes"},
+    arrange=lambda table: with_averages(table, "target"),
     figures=(
         StudyFigure(
             name="class-or-size",

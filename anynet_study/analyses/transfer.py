@@ -51,6 +51,12 @@ TRANSFER = Analysis[Study](
     name="transfer",
     title="Accuracy on the targets as a line on that on the source",
     table=transfer,
+    question="How much accuracy on a target goes with a point of accuracy on the source?",
+    formula=(
+        "accuracy on the target = a + b · accuracy on the source, by least squares on the scale"
+    ),
+    source="paper 3, section 4; paper 4, section 4.2",
+    avoid="to extrapolate beyond the accuracies that were seen",
     needs=("roles",),
     headings=LINE,
     figures=(
@@ -89,6 +95,12 @@ BEYOND = Analysis[Study](
     name="beyond",
     title="Does the average of the other targets explain more than the source? (F-tests)",
     table=beyond,
+    question="Do other targets explain a target beyond what the source does?",
+    formula="F of adding the mean of the other targets to a regression of the target on the source",
+    source="paper 3, Appendix N.1; Fuller, Measurement Error Models, 1987, section 1.1",
+    avoid=(
+        "without replicates of the source: noise in it makes any other dataset seem to explain more"
+    ),
     needs=("roles",),
     headings={"r2_source": "R² of source", "r2_average": "of others", "r2_both": "of both"}
     | {"f_average": "F of others", "p_average": "p of others", "f_source": "F of source"}
@@ -113,10 +125,22 @@ def others(study: Study) -> pd.DataFrame:
     return measured_and_freed(parts)
 
 
+def drawn_others(study: Study) -> pd.DataFrame:
+    """As measured. Raises UserError where a target has no others."""
+    if len(study.roles.targets) < 2:
+        raise UserError("one target alone has no others")
+    table = study.table("others")
+    return table[table["errors"] == MEASURED]
+
+
 OTHERS = Analysis[Study](
     name="others",
     title="The other targets as proxies, against the source",
     table=others,
+    question="Is another target a better proxy than the source?",
+    formula="mean of ρ(other target, target) against ρ(source, target)",
+    source="paper 3, Appendix N",
+    avoid="with two targets: there is only one other",
     needs=("roles",),
     headings={"rho_source": "source", "rho_others": "one other", "rho_average": "average of others"}
     | {"difference": "one other - source"},
@@ -126,9 +150,8 @@ OTHERS = Analysis[Study](
             title="The source, and the other targets",
             caption="{correlation} of each target with the source, with one other target (the mean "
             "over the others), and with the average of the others; {level} bootstrap intervals.",
-            draw=lambda study, table: plots.other_targets_chart(
-                table[table["errors"] == MEASURED], study.roles.source
-            ),
+            draw=lambda study, table: plots.other_targets_chart(table, study.roles.source),
+            data=drawn_others,
         ),
     ),
     section="transfer",
@@ -168,6 +191,13 @@ IMPROVEMENT = Analysis[Study](
     name="improvement",
     title="Improvement over the median architecture: targets as lines on the source",
     table=improvement,
+    question="Does a relative gain on the source become one on the targets?",
+    formula=(
+        "accuracy / accuracy of the median architecture, on the target as a line on that on the "
+        "source"
+    ),
+    source="paper 4, Figures 1b and 8b",
+    avoid="where the median architecture guesses: any gain over it is then a large one",
     needs=("roles",),
     headings=LINE,
     figures=(

@@ -20,7 +20,7 @@ from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_column
 from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
 from anynet_study.apr.options import Floats, Ints, check_level, with_attrs
 from anynet_study.apr.simultaneous import counted, simultaneous
-from anynet_study.apr.verdicts import NOT_ASKED, SMALLEST_CORRELATION, verdict
+from anynet_study.apr.verdicts import SMALLEST_CORRELATION, verdict
 from anynet_study.errors import UserError
 
 LONG = ["architecture", "evaluation", "error"]
@@ -230,8 +230,9 @@ def shift_agreement(
     `errors` as in `shift_ranks`; the reference is by default the first column ("test", the
     images as they are). Returns DataFrame[evaluation, error, estimate, low, high, n, p, holds,
     note], `error` the mean over architectures, `holds` the verdict on whether the ranking carries
-    over (`anynet_study.apr.verdicts`, the evaluations are one family); the last row, "average", is
-    the mean over all evaluations but the reference. Where an evaluation's (or the reference's)
+    over (`anynet_study.apr.verdicts`, the evaluations are one family). `attrs["averages"]` has one
+    row, a dict with these columns but for `holds`: of the errors averaged over all evaluations but
+    the reference. Where an evaluation's (or the reference's)
     errors are all equal, or fewer than 4 architectures have all evaluations, there is no estimate,
     and `note` says so.
     """
@@ -248,11 +249,12 @@ def shift_agreement(
     result = result.assign(**resampled.columns(level), n=pairs.counts)
     result["p"] = p_values(values, pairs, resampled.estimate, "spearman")
     why = "fewer than 4 architectures" if len(wide) < FEWEST else "all errors are equal"
-    asked = resampled[: len(result) - 1]
-    verdicts = verdict(*simultaneous(asked, level), SMALLEST_CORRELATION)
-    result["holds"] = [*verdicts, NOT_ASKED]
     result = result.assign(note=np.where(result["estimate"].isna(), why, ""))
-    return with_attrs(result, level, "spearman", family=counted(len(verdicts), "test set"))
+    result, averages = result.iloc[:-1], result.iloc[-1:].drop(columns="evaluation")
+    verdicts = verdict(*simultaneous(resampled[: len(result)], level), SMALLEST_CORRELATION)
+    result.insert(len(result.columns) - 1, "holds", verdicts)
+    family, rows = counted(len(result), "test set"), averages.to_dict("records")
+    return with_attrs(result, level, "spearman", family=family, averages=rows)
 
 
 def _complete(errors: pd.DataFrame) -> tuple[pd.DataFrame, int]:

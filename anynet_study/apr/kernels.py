@@ -205,7 +205,7 @@ class _Wanted:
 
     left: Ints
     right: Ints
-    #: Columns that are multiplied by each other; None: all by all.
+    #: Columns that are multiplied by each other; None if all are by all.
     rows: Ints | None
     columns: Ints | None
     #: (p,) places of the pairs' products in the flattened matrix.

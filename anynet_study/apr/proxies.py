@@ -3,19 +3,23 @@
 Correlations that are compared rest on the same architectures and the same resamples.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr.bootstrap import Resampled, complete_in, resample_correlations
+from anynet_study.apr.bootstrap import PairSet, Resampled, complete_in, resample_correlations
 from anynet_study.apr.error_tables import check_columns, check_errors
+from anynet_study.apr.interval_formulas import binomial_interval
 from anynet_study.apr.options import Floats, Ints, Method, check_level, with_attrs
 from anynet_study.apr.population import aligned_weights
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.simultaneous import bonferroni, can_be_largest, counted, simultaneous
-from anynet_study.apr.verdicts import NOT_ASKED, SMALLEST_CORRELATION, is_best, verdict
+from anynet_study.apr.verdicts import SMALLEST_CORRELATION, is_best, verdict
 from anynet_study.errors import UserError
+
+DIFFERENCE_ENDS = ("difference_low", "difference_high")
 
 
 def match_family(
@@ -34,13 +38,15 @@ def match_family(
     Returns DataFrame[target, classes, member, member_classes, rho_source, rho_source_low,
     rho_source_high, rho_member, ..., difference, ..., n, carries_over]; difference =
     member - source, its interval by the paired bootstrap; n counts architectures with all three
-    errors. The last row, target "average", averages the targets whose two correlations are defined
-    (its n is their smallest); its intervals come from averages within resamples. `weights` by
-    architecture as in `correlations`, with `effective` (of "average": the smallest) after n.
+    errors. `weights` by architecture as in `correlations`, with `effective` after n.
 
-    `carries_over` is the verdict on the source ("–" of the average): is its correlation at least
-    `SMALLEST_CORRELATION`? The targets are one family (`anynet_study.apr.verdicts`). It allows for
-    training noise where `icc` gives the ICC of datasets (`noise_ceiling`).
+    `attrs["averages"]` has one row (a dict with these columns), the average of the targets whose
+    two correlations are defined; its n is their smallest, its intervals come from averages within
+    resamples. It is empty where none is defined.
+
+    `carries_over` is the verdict on the source: is its correlation at least `SMALLEST_CORRELATION`?
+    The targets are one family (`anynet_study.apr.verdicts`). It allows for training noise where
+    `icc` gives the ICC of datasets (`noise_ceiling`).
 
     >>> big = [30, 31, 33, 34, 36, 37, 39, 41, 42, 45]
     >>> half = [20, 22, 21, 25, 24, 27, 29, 28, 31, 33]
@@ -49,9 +55,8 @@ def match_family(
     >>> roles = Roles("big", {"big": 100, "half": 50}, {"small": 40})
     >>> table = match_family(errors, roles, resamples=1000)
     >>> table[["target", "member", "rho_source", "rho_member", "carries_over"]].round(2)
-        target member  rho_source  rho_member carries_over
-    0    small   half        0.96        0.93          yes
-    1  average               0.96        0.93            –
+      target member  rho_source  rho_member carries_over
+    0  small   half        0.96        0.93          yes
     """
     check_level(level, resamples, seed)
     table = check_errors(errors)
@@ -76,20 +81,17 @@ def match_family(
         sizes["effective"] = compared.effective(own)[:count]
     found = {"rho_source": resampled[:count], "rho_member": resampled[count:]}
     differences = {"difference": ("rho_member", "rho_source")}
-    result = result.astype({"classes": "Int64", "member_classes": "Int64"})
-    result = _with_average(result, found, differences, sizes, level)
+    result, averages = _with_average(result, found, differences, sizes, level)
     if members == [roles.source] * count:  # also where a formula takes no notice of that
         result["difference_low"] = result["difference_high"] = result["difference"]
+        averages = [row | dict.fromkeys(DIFFERENCE_ENDS, row["difference"]) for row in averages]
     noise = {name: (icc or {}).get(name, 1.0) for name in [roles.source, *roles.targets]}
     shared = [noise[roles.source] * noise[target] for target in roles.targets]
     low, high = simultaneous(found["rho_source"], level)
     ceiling = np.sqrt(np.maximum(shared, 0.0))
-    verdicts = pd.Series(verdict(low, high, SMALLEST_CORRELATION, ceiling))
-    result["carries_over"] = verdicts.reindex(result.index, fill_value=NOT_ASKED)
-    result = result.fillna({"member": ""})
-    return with_attrs(
-        result, level, method, weighted=weights is not None, family=counted(count, "target")
-    )
+    result["carries_over"] = verdict(low, high, SMALLEST_CORRELATION, ceiling)
+    weighted, family = weights is not None, counted(count, "target")
+    return with_attrs(result, level, method, weighted=weighted, family=family, averages=averages)
 
 
 def _with_average(
@@ -98,8 +100,8 @@ def _with_average(
     differences: Mapping[str, tuple[str, str]],
     sizes: Mapping[str, Floats | Ints],
     level: float,
-) -> pd.DataFrame:
-    """The targets with statistics, their differences and sizes, and their average as a last row.
+) -> tuple[pd.DataFrame, list[dict[str, float]]]:
+    """The targets with statistics, their differences and sizes; and their average, where it is.
 
     `found` are statistics of every target, `differences` the two of them that are compared. The
     average is of the targets where all are defined, taken within resamples; of sizes the smallest.
@@ -116,10 +118,10 @@ def _with_average(
     known = [np.isfinite(statistic.estimate) for statistic in found.values()]
     defined = np.flatnonzero(np.all(known, axis=0))
     if not len(defined):
-        return result
-    last = columns({name: statistic[defined].average() for name, statistic in found.items()})
-    least = {key: size[defined].min() for key, size in sizes.items()}
-    return pd.concat([result, last.assign(target="average", **least)], ignore_index=True)
+        return result, []
+    means = columns({name: statistic[defined].average() for name, statistic in found.items()})
+    least = {key: size[defined].min().item() for key, size in sizes.items()}
+    return result, [means.iloc[0].to_dict() | least]
 
 
 def best_proxies(
@@ -185,20 +187,99 @@ def family_correlations(
     table = check_errors(errors)
     roles.check(table.columns)
     values = table.to_numpy()
+    _, compared = _family_pairs(table, roles)
+    own = aligned_weights(weights, table)
+    resampled = resample_correlations(values, compared.enough(), method, resamples, seed, own)
+    result = pd.DataFrame({**resampled.columns(level), "n": compared.counts})
+    result.insert(0, "target", np.repeat(np.array([*roles.targets]), len(roles.family)))
+    result.insert(1, "proxy", [*roles.family] * len(roles.targets))
+    if own is not None:
+        result["effective"] = compared.effective(own)
+    return result, resampled
+
+
+def among_best(
+    errors: pd.DataFrame,
+    roles: Roles,
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    share: float = 0.1,
+) -> pd.DataFrame:
+    """Does a proxy rank those that it holds for the best, and does it find the target's best?
+
+    Returns DataFrame[target, proxy, quarter, estimate, low, high, top, shared, overlap,
+    overlap_low, overlap_high, by_chance, n]. `estimate` is the correlation over the `quarter` of
+    the n architectures that err least on the proxy (rounded up), with the interval of
+    `resample_correlations` of these; below 10 of them by formula, and NaN below 4. It is lower than
+    that of all, because they differ less. `shared` of the `top` architectures that err least on the
+    target, the `share` of n (rounded up), are among as many best on the proxy; `overlap` is their
+    part, with the exact binomial interval, and `by_chance` what a proxy that says nothing has:
+    top / n. Of equals, those that come first in the table are better. Architectures have no
+    weights: these are the best of this sample. n counts those with an error on the target and on
+    every member that has any. Raises UserError for a share outside 0 to 0.5.
+
+    >>> errors = {"big": range(40), "small": [1, 0, *range(2, 9), 30, *range(9, 39)]}
+    >>> table = among_best(pd.DataFrame(errors), Roles.among("big", errors, {}), resamples=100)
+    >>> table[["quarter", "estimate", "top", "shared", "by_chance"]].round(2)
+       quarter  estimate  top  shared  by_chance
+    0       10      0.99    4       4        0.1
+    """
+    check_level(level, resamples, seed)
+    if not 0 < share <= 0.5:
+        raise UserError(f"share: {share} is not above 0, at most 0.5")
+    table = check_errors(errors)
+    roles.check(table.columns)
+    values = table.to_numpy()
+    pairs, compared = _family_pairs(table, roles)
+    best, rows = np.zeros_like(compared.rows), []
+    for index, (proxy, target) in enumerate(pairs):
+        there = np.flatnonzero(compared.rows[index])
+        by_proxy, by_target = (
+            there[np.argsort(values[there, column], kind="stable")] for column in (proxy, target)
+        )
+        quarter, top = math.ceil(len(there) / 4), math.ceil(share * len(there))
+        best[index, by_proxy[:quarter]] = True
+        shared = len({*by_proxy[:top]} & {*by_target[:top]})
+        rows.append((quarter, top, shared, len(there)))
+    resampled = resample_correlations(
+        values, PairSet(compared.columns, best).enough(), method, resamples, seed
+    )
+    found = pd.DataFrame(rows, columns=["quarter", "top", "shared", "n"])
+    tops = found["top"].where(found["top"] > 0)
+    overlap = 100 * found["shared"] / tops
+    low, high = binomial_interval(overlap, tops, level)
+    table = pd.DataFrame(
+        {
+            "target": np.repeat(np.array([*roles.targets]), len(roles.family)),
+            "proxy": [*roles.family] * len(roles.targets),
+            "quarter": found["quarter"],
+            **resampled.columns(level),
+            "top": found["top"],
+            "shared": found["shared"],
+            "overlap": overlap / 100,
+            "overlap_low": low / 100,
+            "overlap_high": high / 100,
+            "by_chance": tops / found["n"],
+            "n": found["n"],
+        }
+    )
+    return with_attrs(table, level, method)
+
+
+def _family_pairs(table: pd.DataFrame, roles: Roles) -> tuple[list[tuple[int, int]], PairSet]:
+    """Each target with each member, as columns, and the architectures that count for them.
+
+    These have an error on the target and on every member that has any.
+    """
+    values = table.to_numpy()
     family = [table.columns.get_loc(name) for name in roles.family]
     filled = [index for index in family if not np.isnan(values[:, index]).all()]
     pairs = [
         (member, table.columns.get_loc(target)) for target in roles.targets for member in family
     ]
-    compared = complete_in(values, pairs, [[*pair, *filled] for pair in pairs])
-    own = aligned_weights(weights, table)
-    resampled = resample_correlations(values, compared.enough(), method, resamples, seed, own)
-    result = pd.DataFrame({**resampled.columns(level), "n": compared.counts})
-    result.insert(0, "target", np.repeat(np.array([*roles.targets]), len(family)))
-    result.insert(1, "proxy", [*roles.family] * len(roles.targets))
-    if own is not None:
-        result["effective"] = compared.effective(own)
-    return result, resampled
+    return pairs, complete_in(values, pairs, [[*pair, *filled] for pair in pairs])
 
 
 def proxy_costs(
@@ -274,8 +355,8 @@ def class_or_size(
     some of its classes. Returns DataFrame[target, rho_source, rho_images, rho_classes, by_images,
     by_classes, n], each with _low and _high: `by_images` = rho_images - rho_source is what
     fewer images alone gain, `by_classes` = rho_classes - rho_images what fewer classes gain on top.
-    The last row, "average", averages the targets where all is defined. Intervals are BCa bootstrap
-    intervals on shared resamples; n counts the architectures with all four errors.
+    `attrs["averages"]` as in `match_family`, of the targets where all is defined. Intervals are BCa
+    bootstrap intervals on shared resamples; n counts the architectures with all four errors.
     """
     check_level(level, resamples, seed)
     table = check_errors(errors)
@@ -293,5 +374,6 @@ def class_or_size(
         "by_classes": ("rho_classes", "rho_images"),
     }
     result = pd.DataFrame({"target": [*targets]})
-    result = _with_average(result, found, differences, {"n": compared.counts[:count]}, level)
-    return with_attrs(result, level, method)
+    sizes = {"n": compared.counts[:count]}
+    result, averages = _with_average(result, found, differences, sizes, level)
+    return with_attrs(result, level, method, averages=averages)

@@ -26,8 +26,6 @@ from numpy.typing import ArrayLike, NDArray
 
 Verdict = Literal["yes", "no", "undecided"]
 Verdicts = NDArray[np.object_]
-#: In place of a verdict where none is asked, as of an average.
-NOT_ASKED = "–"
 #: The smallest correlation of two rankings that matters: a tenth of the variance of the ranks.
 SMALLEST_CORRELATION = 0.3
 #: The smallest difference of two correlations that matters.

@@ -96,6 +96,11 @@ def as_json(study: Study, names: list[str]) -> str:
         **vars(study.options),
         "concerns": [vars(concern) for concern in concerns_of(study)],
         "tables": {name: records(study.tables[name]) for name in names},
+        "averages": {
+            name: records(pd.DataFrame(averages))
+            for name in names
+            if (averages := study.tables[name].attrs.get("averages"))
+        },
         "remarks": {name: said for name in names if (said := remarks(study.tables[name]))},
         "not_made": {name: with_remedy(why) for name, why in study.left_out.items()},
         "left_out": left_out(study),

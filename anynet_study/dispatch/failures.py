@@ -43,11 +43,11 @@ KILLED: tuple[FailureKind, str] = ("node", "killed, perhaps for want of memory")
 class Ending:
     """How the last worker of a job ended; a job that was requeued had several."""
 
-    #: The runs that it was training, as in `Said`; none if it left in order, or had begun none.
+    #: The runs that it was training, as in `Said`; none if it ended normally, or had begun none.
     runs: Mapping[str, float]
     #: The kind of failure of those runs; "" if they did not fail.
     kind: FailureKind
-    #: Why, for people; "" if it left in order and was not asked to.
+    #: Why, for people; "" if it ended normally and was not asked to.
     words: str
     #: The node; "" where that is not known.
     host: str

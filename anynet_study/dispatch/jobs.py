@@ -28,7 +28,7 @@ class ListedJob:
     """A line of the list."""
 
     job: str
-    #: runs, waits, done (it left in order, and all its runs are recorded), or ended; unknown where
+    #: runs, waits, done (it ended normally, and all its runs are recorded), or ended; unknown where
     #: squeue is silent, or on a machine that cannot be seen from here.
     state: str
     host: str

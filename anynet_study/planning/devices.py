@@ -26,7 +26,7 @@ def gpu_here(driver: Path = DRIVER, library: str = LIBRARY) -> str:
 
 
 def _chosen() -> list[str] | None:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves to this process; None: all."""
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves to this process; None if it leaves all."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return None

@@ -29,7 +29,7 @@ class CostModel:
     prices: Features
     #: Whether the prices were not measured on such a device, but made of what is known of it.
     is_estimate: bool = False
-    #: How much longer than by the prices the study's finished runs took.
+    #: Factor by which finished runs of the study took longer than by the prices.
     factor: float = 1.0
     #: How many finished runs the factor is of.
     runs: int = 0

@@ -86,11 +86,16 @@ def _long(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
 def class_or_size_data(table: pd.DataFrame, names: tuple[str, str, str]) -> pd.DataFrame:
     """DataFrame[target, proxy, estimate, low, high, n], one row per target and version.
 
-    `table` is a result of `apr.class_or_size`; `names` are those of the source, of its version with
-    fewer images, and of that with fewer classes.
+    `table` is a result of `apr.class_or_size`; the average over the targets, which it has in its
+    `attrs`, is the last target. `names` are those of the source, of its version with fewer images,
+    and of that with fewer classes.
     """
     columns = ["target", *(f"rho_{name}{e}" for name in VERSIONS for e in ("", "_low", "_high"))]
-    return _long(table[[*columns, "n"]], dict(zip(VERSIONS, names, strict=True)))
+    averages = pd.DataFrame(table.attrs.get("averages", [])).assign(target="average")
+    rows = pd.concat([table, averages], ignore_index=True) if len(averages) else table
+    data = _long(rows[[*columns, "n"]], dict(zip(VERSIONS, names, strict=True)))
+    data.attrs = dict(table.attrs)
+    return data
 
 
 def class_or_size_chart(

@@ -28,6 +28,13 @@ def frame(*rows: tuple[object, ...], columns: str, method: str = "spearman") -> 
     return table
 
 
+def averaged(row: dict[str, float]) -> pd.DataFrame:
+    """A table that has these averages."""
+    table = pd.DataFrame()
+    table.attrs["averages"] = [row]
+    return table
+
+
 UNDECIDED = "It is undecided whether the ranking of the architectures on x carries over to t."
 
 
@@ -59,10 +66,7 @@ UNDECIDED = "It is undecided whether the ranking of the architectures on x carri
 )
 def test_carry_over(estimate: float, high: float, verdict: str, expected: str) -> None:
     columns = "target rho_source rho_source_high carries_over"
-    average = ("average", 0.2, 0.3, "–")
-    assert carry_over(frame(("t", estimate, high, verdict), average, columns=columns), "x") == (
-        expected
-    )
+    assert carry_over(frame(("t", estimate, high, verdict), columns=columns), "x") == expected
 
 
 def test_several_targets_are_told_in_one_go() -> None:
@@ -102,18 +106,22 @@ def test_all_targets_at_once_leave_nothing_open(verdict: str, count: int, expect
     ],
 )
 def test_gain(difference: float, low: float, high: float, sure: str) -> None:
-    columns = "target rho_source rho_member difference difference_low difference_high"
-    table = frame(("average", 0.25, 0.25 + difference, difference, low, high), columns=columns)
+    average = {"rho_source": 0.25, "rho_member": 0.25 + difference, "difference": difference}
+    average |= {"difference_low": low, "difference_high": high}
     ends = building.wording.interval(low, high)
     shown = [building.wording.number(value) for value in (0.25 + difference, difference)]
-    assert gain(table, "x") == [
+    assert gain(averaged(average), "x") == [
         "Taking the class subset of x that is closest in class count to the target, instead of x, "
         f"{sure} the average correlation with the targets (from 0.25 to {shown[0]}, a difference "
         f"of {shown[1]} {ends})."
     ]
-    nothing = table.assign(difference=0.0, difference_low=0.0, difference_high=0.0)
-    assert gain(nothing, "x")[0].startswith("In its family, x itself is closest in class count")
-    assert gain(table.assign(difference=NAN), "x") == gain(table.assign(target="t"), "x") == []
+    nothing = dict.fromkeys(("difference", "difference_low", "difference_high"), 0.0)
+    assert gain(averaged(average | nothing), "x")[0].startswith(
+        "In its family, x itself is closest in class count"
+    )
+    none = averaged(average)
+    none.attrs["averages"] = []
+    assert gain(none, "x") == []
 
 
 SURE = "For t, use x-2 (ρ = 0.80 [0.50, 0.90])"

@@ -103,6 +103,9 @@ def test_the_matrix_has_points_below_and_correlations_above_the_diagonal() -> No
     assert edges[1] + cells[1, 1].patches[-1].get_width() == pytest.approx(81)
     assert [cells[2, j].get_xlabel() for j in range(3)] == ["a", "b", "c"]
     assert [cells[i, 0].get_ylabel() for i in range(3)] == ["a", "b", "c"]
+    for place in range(3):  # ticks are on the outer edges
+        assert len({cells[i, place].get_xlim() for i in range(place, 3)}) == 1
+        assert len({cells[place, j].get_ylim() for j in range(place)}) <= 1
     texts = {}
     for text in figure.texts:
         texts.setdefault(round(text.get_position()[0], 3), []).append(text)

@@ -28,7 +28,7 @@ class Example:
     #: Further classes of an image of a multi-label dataset. `label`, by which splits are
     #: stratified, is best its rarest.
     also: tuple[int, ...] = ()
-    #: Which part of the file it is; None: all of it.
+    #: Which part of the file it is; None if it is all of it.
     area: Area | None = None
     #: Grey files, paths from the listing's root, that are the channels of the image (see
     #: `Channels`); empty: the file of its name.
