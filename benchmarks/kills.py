@@ -2,11 +2,12 @@
 
     python -m benchmarks.kills 500
 
-Goes through `anynet-study run` on a study of 12 short runs with two workers, kills the launcher,
-or it and its workers, at a random moment, looks at the journals, and starts again, until so many
-kills are done; a study that ends is compared with one that was never killed, and another begins,
-its datasets yet to be packed. Prints how far the study was at the kills. Exits with 1 where a
-recorded run was gone after a kill, a run was recorded twice, or a study ended with other results.
+Goes through `anynet-study run` on a study of 16 short runs (replicates, tuning, a recipe that
+starts from another) and their evaluations, with two workers. Kills the launcher, or it and its
+workers, at a random moment, looks at the journals, and starts again, until so many kills are done;
+a study that ends is compared with one that was never killed, and another begins, its datasets yet
+to be packed. Prints how far the study was at the kills. Exits with 1 where a recorded run was gone
+after a kill, a run was recorded twice, or a study ended with other results.
 
 Launchers are forks of a process that has imported what they need, and the report has four figures,
 which saves most of their time; otherwise they do what the command does. `--commands` starts them as
@@ -36,18 +37,23 @@ SWEEP = """
 name: {name}
 population:
   space: {{base: anynetx, depths: [1, 2], widths: [8, 32], stem: cifar, stem_width: 8}}
-  count: 6
+  count: 2
   flops: [5.0e4, 2.0e5]
   resolution: 8
   classes: 10
 source: digits
 datasets:
-  digits: {{classes: 2, per_class: 40}}
-  blobs: {{classes: 2, per_class: 40}}
-recipes: {{basic: {{epochs: 2, batch_size: 16, crop: none, flip: false}}}}
-launch: {{workers: 2, checkpoint_seconds: 0}}
+  digits: {{classes: 2, per_class: 40, validation: 0.2}}
+  blobs: {{classes: 2, per_class: 40, validation: 0.2}}
+recipes:
+  basic: &basic {{epochs: 2, batch_size: 16, crop: none, flip: false}}
+  tuned: {{<<: *basic, pretrained: digits}}
+  chosen: {{<<: *basic, tuning: {{space: {{lr: [0.05, 0.01]}}, scheduler: grid}}}}
+replicates: {{count: 2, architectures: 1, recipes: [basic]}}
+evaluations: {{blur: {{transform: blur}}}}
+launch: {{workers: 2, checkpoint_seconds: 0, scores: true}}
 """
-RUNS = 12
+RUNS = 16
 #: Longest and shortest time to a kill, drawn evenly by their logarithms, in the time of a study.
 SHORTEST, LONGEST = 0.02, 0.4
 #: Most kills of a study in one of its phases: the report begins anew after each.
