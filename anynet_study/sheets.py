@@ -46,6 +46,8 @@ WRITTEN = re.compile(
 )
 #: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2).
 BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*[^\w\s]+\s*[-+]?\d.*")
+#: A number in marks that say something else: **85.5**, 85.5*, \\textbf{85.5}.
+MARKED_NUMBER = re.compile(r"(?:\\[A-Za-z]+|[^\w-])*\d{1,3}(?:[.,]\d+)?(?:\\[A-Za-z]+|[^\w-])*")
 #: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.
 MOST_CELLS = 50_000_000
 #: Records that are looked at to find the separator.
@@ -157,6 +159,8 @@ def is_text(cells: list[Cell]) -> bool:
 def is_unclear_number(cells: list[Cell]) -> bool:
     """Whether all cells of a column of texts may be numbers, with something else beside them."""
     there = [cell for cell in cells if not is_missing(cell)]
+    if all(MARKED_NUMBER.fullmatch(str(cell)) for cell in there):
+        return True
     matches = [BEGINS_AS_NUMBER.fullmatch(str(cell)) for cell in there]
     return all(matches) and any(match and match[1] for match in matches)
 
@@ -299,8 +303,8 @@ def parse_csv(
         text = content.decode(encoding)
     except UnicodeError:
         raise UserError(
-            f"{where}: not text in {encoding.removesuffix('-sig')}; import it with its "
-            "encoding, such as --encoding latin-1"
+            f"{where}: not text in {encoding.removesuffix('-sig')}; save it as UTF-8, or "
+            "import it with its encoding, such as --encoding latin-1"
         ) from None
     except LookupError:
         raise UserError(f"--encoding: no {encoding!r}; such as utf-8, latin-1, cp1252") from None

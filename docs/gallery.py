@@ -1,6 +1,7 @@
 """Draw every figure there is, from committed data, into a page to look at.
 
     python docs/gallery.py FOLDER [--width 8.5] [NAME ...]
+    python docs/gallery.py docs/pictures/analyses --examples  # what docs/gallery.md shows
 
 All registered figures (`anynet-study plot`) and all scripts of `analysis/`: each with the question
 it answers, its command, its caption and, where it has one, the number of the paper's figure. Data
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "plots")]
@@ -37,6 +40,7 @@ from small_study import SmallStudy, run_records, small_study  # noqa: E402
 import anynet_study  # noqa: E402
 from anynet_study import plots  # noqa: E402
 from anynet_study.errors import UserError  # noqa: E402
+from anynet_study.report import grid_of  # noqa: E402
 from anynet_study.store import (  # noqa: E402
     EvaluationRecord,
     EvaluationWriter,
@@ -47,6 +51,8 @@ from anynet_study.study import Study  # noqa: E402
 
 DOMAINS = ROOT / "analysis" / "cross-domain" / "release" / "results.h5"
 RESAMPLES = 100
+#: Of a table that is an example.
+EXAMPLE_ROWS = 5
 #: Paper 2, Table 1: accuracies (%) on the validation set of ImageNet and on the new test set.
 PAPER_2 = {
     "pnasnet_large_tf": (82.9, 72.2),
@@ -69,6 +75,8 @@ EVALUATIONS = {
     "own": ("own images", 0.0, 0.5),
 }
 IMAGES, EPOCHS = 200, (2, 4)
+#: Datasets on which a recipe was tuned, and the learning rates that were tried.
+TUNED, RATES = ("base", "target-0"), (0.05, 0.1, 0.2)
 #: Datasets whose networks have evaluations.
 TESTED = ("base", "base-5", "base-2", "target-0")
 
@@ -86,9 +94,10 @@ class Shown:
 
 
 def miniature(folder: Path, architectures: int = 24, count: int = 4) -> Path:
-    """A store of two recipes with predictions, curves, and evaluations of every kind.
+    """A store of two recipes with predictions, curves, and evaluations of every kind; one is tuned.
 
     Of `count` datasets: the source, a target, two subsets of the source's classes, more targets.
+    Beside it are distances of these datasets.
     """
     folder.mkdir(parents=True)
     (folder / "journals").mkdir()
@@ -98,6 +107,8 @@ def miniature(folder: Path, architectures: int = 24, count: int = 4) -> Path:
     sizes = {"base": 8000, "base-5": 4000, "base-2": 1600}
     images = study.datasets["dataset"].map(sizes).fillna(8000).astype(int)
     datasets = study.datasets.assign(train_images=images)
+    seconds = dict(zip(datasets["dataset"], images / 100, strict=True))
+    tried: list[dict[str, Any]] = []
     with (
         JournalWriter(folder / "journals" / "a.arrow") as runs,
         EvaluationWriter(folder / "journals" / "a.evaluations.arrow") as evaluations,
@@ -110,6 +121,7 @@ def miniature(folder: Path, architectures: int = 24, count: int = 4) -> Path:
                 run = f"{number + (1_000_000 if better else 0):016x}"
                 error = record.error - better
                 own = replace(record, run_id=run, recipe=recipe, error=error, curves=curves)
+                own = replace(own, seconds=seconds[record.dataset])
                 runs.append(replace(own, predictions=seen))
                 if recipe == "labels" and record.dataset == "base":
                     scores = 2 * np.eye(10)[seen] + generator.normal(size=(IMAGES, 10))
@@ -117,12 +129,32 @@ def miniature(folder: Path, architectures: int = 24, count: int = 4) -> Path:
                 if record.dataset in TESTED:
                     for row in evaluated(run, record.dataset, error, generator):
                         evaluations.append(row)
+            if record.replicate == 0 and record.dataset in TUNED:
+                errors = record.error - 2 + 3 * generator.random(len(RATES))
+                for trial, (rate, error) in enumerate(zip(RATES, errors, strict=True)):
+                    run, chosen = f"{number + trial * 10**6:x}".rjust(16, "f"), error == min(errors)
+                    recipe = "tuned" if chosen else f"tuned/{trial:02d}"
+                    runs.append(replace(record, run_id=run, recipe=recipe, error=float(error)))
+                    found = {"validation_error": error, "trains": True, "chosen": chosen}
+                    tried.append(
+                        {"run_id": run, "tuned": "tuned", "trial": trial, "rung": 0, "lr": rate}
+                        | found
+                    )
+    distances_of(list(datasets["dataset"])).to_csv(folder / "distances.csv", index=False)
     tables = study.population, pa.Table.from_pandas(datasets, preserve_index=False)
     truths = dict.fromkeys(datasets["dataset"], truth)
     out = folder / "results.h5"
-    recipes = ["labels", "texts"]
-    collect(folder / "journals", out, *tables, None, {}, truths=truths, recipes=recipes)
+    more: dict[str, Any] = {"recipes": ["labels", "texts", "tuned"], "truths": truths}
+    collect(folder / "journals", out, *tables, None, {}, trials=pa.Table.from_pylist(tried), **more)
     return out
+
+
+def distances_of(names: list[str]) -> pd.DataFrame:
+    """Distances of each two datasets, as `data distance` writes them."""
+    pairs = list(combinations(names, 2))
+    far = 20.0 + 15 * np.arange(len(pairs))
+    table = pd.DataFrame(pairs, columns=["a", "b"])
+    return table.assign(fid_corrected=far, fid_low=far - 4, fid_high=far + 4)
 
 
 def of_datasets(architectures: int, count: int) -> SmallStudy:
@@ -218,9 +250,10 @@ TOLD = {
     "sample_size": ("cross-domain", "--source cifar10 --target mnist"),
     "transfer": ("miniature", "--above 80 --spline --images base=2000 --across parameters"),
     "transforms": ("miniature", "--dataset base"),
+    "tuning": ("miniature", "--recipe tuned"),
 }
-#: Scripts that want what no committed data have: a tuned study, and one that names its networks.
-NEED_MORE = {"tuning", "table_a1"}
+#: A script that wants what no committed data have: a study that names its networks.
+NEED_MORE = {"table_a1"}
 
 
 def drawn_by_script(name: str, inputs: dict[str, Path], folder: Path) -> Iterator[Shown]:
@@ -279,8 +312,39 @@ def drawn_by_analyses(study: Study, source: str, folder: Path, names: list[str])
             yield Shown(figure.name, title, command, caption, stem.with_suffix(".png"), found)
 
 
-def page(shown: list[Shown], width: float) -> str:
-    """All of them below each other; those of one column `width` centimetres wide."""
+def write_examples(folder: Path) -> None:
+    """Of every analysis that committed data have: its first figure, and the head of its table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        inputs = miniature(Path(scratch) / "miniature"), DOMAINS
+        studies = [anynet_study.load(path, resamples=RESAMPLES) for path in inputs]
+    for analysis in studies[0].analyses.values():
+        for study in studies:
+            try:
+                table = study.table(analysis.name) if analysis.table else None
+                figures = [study.figure(figure.name) for figure in analysis.figures[:1]]
+            except UserError:
+                continue
+            for figure in figures:
+                drawn = io.BytesIO()
+                figure.savefig(drawn, dpi=100)
+                small = Image.open(drawn).convert("RGB").quantize(64)
+                small.save(folder / f"{analysis.name}.png", optimize=True)
+            if table is not None:
+                grid = grid_of(table, analysis)
+                text = as_markdown(grid.headings, grid.rows[:EXAMPLE_ROWS], grid.names)
+                (folder / f"{analysis.name}.txt").write_text(text, encoding="utf-8")
+
+
+def as_markdown(headings: list[str], rows: list[list[str]], names: int) -> str:
+    """A table whose first `names` columns are texts."""
+    sides = ["---"] * names + ["---:"] * (len(headings) - names)
+    lines = [" | ".join(row).replace("\n", " ") for row in [headings, sides, *rows]]
+    return "".join(f"| {line} |\n" for line in lines)
+
+
+def page(shown: list[Shown]) -> str:
+    """All of them below each other, as large as they are printed."""
     parts = ["<!doctype html><meta charset=utf-8><title>Figures</title>"]
     parts.append("<style>body{font:15px sans-serif;max-width:60em;margin:2em auto}</style>")
     for one in shown:
@@ -288,20 +352,22 @@ def page(shown: list[Shown], width: float) -> str:
         told = [f"<h2>{html.escape(one.name)}</h2><p>{html.escape(one.question)}</p>"]
         told.append(f"<p><code>{html.escape(one.command)}</code></p>")
         name = html.escape(one.picture.name)
-        told.append(f"<img src='{name}' style='width:{min(size, 2 * width):.1f}cm'>")
+        told.append(f"<img src='{name}' style='width:{size:.1f}cm'>")
         told.append(f"<p>{html.escape(one.caption)}</p>")
         parts += told
     return "\n".join(parts)
 
 
-def gallery(folder: Path, names: list[str], width: float = 8.5) -> list[Shown]:
+def gallery(folder: Path, names: list[str], width: float | None = None) -> list[Shown]:
     """Draw all figures, or those of these names, and write index.html.
 
-    Raises RuntimeError where a script fails, or a registered figure is of no data.
+    They are `width` centimetres wide; None: each as wide as it is by itself. Raises RuntimeError
+    where a script fails, or a registered figure is of no data.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shown: list[Shown] = []
-    with tempfile.TemporaryDirectory() as scratch:
+    look = plots.Look(width=width and width / 2.54)
+    with tempfile.TemporaryDirectory() as scratch, look.drawing():
         inputs = written(Path(scratch))
         for source in ("cross-domain", "miniature"):
             study = anynet_study.load(inputs[source], resamples=RESAMPLES)
@@ -311,23 +377,22 @@ def gallery(folder: Path, names: list[str], width: float = 8.5) -> list[Shown]:
             if name not in NEED_MORE and (not names or name in names):
                 shown += drawn_by_script(name, inputs, folder)
     known = {figure.name for analysis in study.analyses.values() for figure in analysis.figures}
-    lacking = set() if names else known - {one.name for one in shown} - UNSHOWN
+    lacking = set() if names else known - {one.name for one in shown}
     if lacking:
         raise RuntimeError(f"figures of no committed data: {', '.join(sorted(lacking))}")
-    (folder / "index.html").write_text(page(shown, width), encoding="utf-8")
+    (folder / "index.html").write_text(page(shown), encoding="utf-8")
     return shown
-
-
-#: Registered figures of what no committed study has: distances, a tuned recipe.
-UNSHOWN = {"distance", "tuned"}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", help="Of figures or scripts; default: all.")
-    parser.add_argument("--width", type=float, default=8.5, help="Of a column, in centimetres.")
+    parser.add_argument("--width", type=float, help="Of all figures, in centimetres.")
+    parser.add_argument("--examples", action="store_true", help="Those of the site's gallery.")
     asked = parser.parse_args()
+    if asked.examples:
+        sys.exit(write_examples(asked.folder))
     made = gallery(asked.folder, asked.names, asked.width)
     for one in made:
         for fault in one.faults:

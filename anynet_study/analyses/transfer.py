@@ -125,6 +125,14 @@ def others(study: Study) -> pd.DataFrame:
     return measured_and_freed(parts)
 
 
+def drawn_others(study: Study) -> pd.DataFrame:
+    """As measured. Raises UserError where a target has no others."""
+    if len(study.roles.targets) < 2:
+        raise UserError("one target alone has no others")
+    table = study.table("others")
+    return table[table["errors"] == MEASURED]
+
+
 OTHERS = Analysis[Study](
     name="others",
     title="The other targets as proxies, against the source",
@@ -142,9 +150,8 @@ OTHERS = Analysis[Study](
             title="The source, and the other targets",
             caption="{correlation} of each target with the source, with one other target (the mean "
             "over the others), and with the average of the others; {level} bootstrap intervals.",
-            draw=lambda study, table: plots.other_targets_chart(
-                table[table["errors"] == MEASURED], study.roles.source
-            ),
+            draw=lambda study, table: plots.other_targets_chart(table, study.roles.source),
+            data=drawn_others,
         ),
     ),
     section="transfer",

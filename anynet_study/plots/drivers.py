@@ -123,7 +123,8 @@ def configuration_grid(
     table = configurations(errors, population, top=top)
     stages = stages_of(population.columns)
     names = list(errors.columns)
-    bands = -(-len(names) // DATASETS_PER_BAND)
+    room = style.own_width(style.TWO_COLUMNS) / style.TWO_COLUMNS
+    bands = -(-len(names) // max(1, int(DATASETS_PER_BAND * min(room, 1))))
     columns, own = -(-len(names) // bands), figure is None
     if figure is None:
         figure = style.ShownFigure(
@@ -142,7 +143,9 @@ def configuration_grid(
             _scale_stages(axes, parameter, table, column == 0, row == len(STAGE_LABELS) - 1)
             axes.set(xlim=(0.5, len(stages) + 0.5), xticks=stages)
             if row == 0:
-                axes.set_title(wording.shorten(names[number], 110 // columns), fontsize=7)
+                axes.set_title(
+                    wording.shorten(names[number], int(110 * room) // columns), fontsize=7
+                )
     _explain_stages(style.Panels(figure, figure.axes, own), table, top)
     return figure
 

@@ -16,12 +16,18 @@ LIGHT_TEXT_ABOVE = 0.65
 """Correlations beyond this are on a dark cell."""
 UNKNOWN = "0.93"
 """Colour of the diagonal, and of correlations that are undefined."""
-WITH_INTERVALS = 9
-"""Up to this many datasets the cells have room for intervals."""
-WITH_NUMBERS = 18
-"""Up to this many they have room for the correlations themselves."""
+WITH_INTERVALS = 37
+"""Points; cells of this width have room for intervals: of 9 datasets on two columns."""
+WITH_NUMBERS = 19
+"""Cells of this width have room for the correlations: of 18 datasets."""
+MOST_NUMBERS = 18
+"""Datasets; of more, nobody reads the numbers."""
+WITH_SHORT = 13
+"""And these for correlations without their zeros, in the smallest letters."""
+NAMED = 1.2
+"""Inches that names and the scale beside the cells take, at least."""
 WITH_SIGNIFICANT = 24
-"""Up to this many datasets a table of drivers has room for numbers."""
+"""Up to this many datasets a table of drivers has room for numbers, on two columns of a journal."""
 SIGNIFICANT = 0.05
 """Corrected p-values below this have their correlation written out."""
 STAGE_PARAMETERS = {"d": "depth", "w": "width", "b": "bottleneck ratio", "g": "group width"}
@@ -31,7 +37,8 @@ STAGE_PARAMETERS = {"d": "depth", "w": "width", "b": "bottleneck ratio", "g": "g
 def correlation_heatmap(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     """Show the correlations of `apr.correlations` as a matrix, in the table's order of datasets.
 
-    Up to nine datasets each cell has its interval too; beyond 18 cells have colours alone.
+    Up to nine datasets each cell has its interval too; beyond 18 cells have colours alone, and of
+    narrow figures before.
     """
     names = list(dict.fromkeys([*table["source"], *table["target"]]))
     values = pd.DataFrame(np.nan, index=names, columns=names)
@@ -39,12 +46,13 @@ def correlation_heatmap(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     for (x, y), found in estimates.items():
         values.loc[y, x] = found.estimate
     width = style.ONE_COLUMN if len(names) <= 4 else style.TWO_COLUMNS * 0.75
-    width = style.TWO_COLUMNS if len(names) > 6 else width
+    width = style.own_width(style.TWO_COLUMNS if len(names) > 6 else width)
     drawn = style.one_panel(width, width * 0.86, ax)
     shown = [wording.shorten(name, 20) for name in names]
     _colour(drawn.first, values, wording.coefficient(table), shown, square=True)
-    if len(names) <= WITH_NUMBERS:
-        _write_pairs(drawn.first, estimates, names, 72 * width * 0.66 / len(names))
+    cell = 72 * min(width * 0.66, width - NAMED) / len(names)
+    if cell >= WITH_SHORT and len(names) <= MOST_NUMBERS:
+        _write_pairs(drawn.first, estimates, names, cell)
     return drawn.figure
 
 
@@ -64,13 +72,14 @@ def stage_driver_heatmap(
     parameters = list(dict.fromkeys(table["parameter"]))
     cells = table.set_index(["parameter", "dataset"])
     values = cells[value].unstack().reindex(index=parameters, columns=datasets)
-    width = min(style.TWO_COLUMNS, 2.6 + 0.42 * len(datasets))
+    width = style.own_width(min(style.TWO_COLUMNS, 2.6 + 0.42 * len(datasets)))
     drawn = style.one_panel(width, 1.2 + 0.2 * len(parameters), ax)
     kind = wording.coefficient(table)
     kind = kind if value == "estimate" else f"partial {wording.letter(table)}"
     shown = [_stage_parameter(name) for name in parameters]
     _colour(drawn.first, values, f"{kind} with the error", shown, linewidths=0.5)
-    written = len(datasets) <= WITH_SIGNIFICANT
+    room = (width - 2.6) / (style.TWO_COLUMNS - 2.6)
+    written = len(datasets) <= WITH_SIGNIFICANT * room or width > 2.6 + 0.41 * len(datasets)
     prefix = "" if value == "estimate" else "partial_"
     _write_significant(drawn.first, cells, values, prefix, written)
     given = str(table["given"].iloc[0]) if value == "partial" else ""
@@ -111,8 +120,9 @@ def _write_pairs(
     axes: Axes, estimates: dict[tuple[str, str], Estimate], names: list[str], cell: float
 ) -> None:
     """Write the numbers by hand: seaborn's annotations hold one size of text only."""
-    with_intervals = len(names) <= WITH_INTERVALS
-    large = float(np.clip(cell / 3.6, style.SMALLEST_TEXT + 1, 10))
+    with_intervals, short = cell >= WITH_INTERVALS, cell < WITH_NUMBERS
+    large = float(np.clip(cell / 3.6, style.SMALLEST_TEXT + (not short), 10))
+    write = wording.compact if short else wording.number
     small = float(np.clip(cell / 6.2, style.SMALLEST_TEXT, 7))
     for i, y in enumerate(names):
         for j, x in enumerate(names):
@@ -122,7 +132,7 @@ def _write_pairs(
             look = _ink(estimate)
             below = with_intervals and np.isfinite(estimate)
             height = i + (0.38 if below else 0.5)
-            axes.text(j + 0.5, height, wording.number(estimate), fontsize=large, **look)
+            axes.text(j + 0.5, height, write(estimate), fontsize=large, **look)
             if below:
                 between = f"[{wording.compact(low)}, {wording.compact(high)}]"
                 axes.text(j + 0.5, i + 0.72, between, fontsize=small, **look)

@@ -23,6 +23,10 @@ from anynet_study.plots.points import (
     scatter_data,
 )
 
+ROOMY = 22
+"""Points; cells of this width have room for intervals."""
+NARROW = 5
+"""Inches."""
 CROWDED = 8
 """A scatter matrix of more datasets than this has small cells: shorter text, names across."""
 TICKS = 0.24
@@ -104,9 +108,8 @@ def scatter_matrix(
     _share_ranges(drawn_cells)
     drawn = style.Panels(figure, figure.axes, own=True)
     legend_of_marks(drawn, data["mark"], len(pairs), of="row's dataset")
-    said = (
-        f"above: {wording.coefficient(table)} [{wording.level(table)} interval]; below: errors (%)"
-    )
+    interval = f" [{wording.level(table)} interval]" if _points(figure, size) > ROOMY else ""
+    said = f"above: {wording.coefficient(table)}{interval}; below: errors (%)"
     for legend in figure.legends:
         legend.set_title(said)
         legend.get_title().set_fontsize(7)
@@ -134,9 +137,11 @@ def _square_grid(size: int, figure: Figure | None) -> tuple[Figure, GridSpec]:
     """Make `size` x `size` touching cells; placed by hand, as solving so many is slow."""
     if figure is None:
         side = style.TWO_COLUMNS if size > 3 else style.TWO_COLUMNS * (size + 0.6) / 4.6
+        side = style.own_width(side)
         figure = style.ShownFigure(figsize=(side, side))
     width, height = figure.get_size_inches()
     left, bottom = (1.15, 1.5) if size > CROWDED else (0.62, 0.93)
+    bottom += 0.3 * (width < NARROW)  # the legend has a line more
     cells = figure.add_gridspec(
         size,
         size,
@@ -156,16 +161,25 @@ def _draw_correlation(figure: Figure, cell: Bbox, pair: Estimate, size: int) -> 
     shade = Normalize(-1, 1)(estimate) if np.isfinite(estimate) else 0.5
     colour = (*style.DIVERGING(float(shade))[:3], 0.55)
     figure.add_artist(Rectangle(cell.p0, cell.width, cell.height, color=colour, linewidth=0))
-    points = 72 * style.TWO_COLUMNS * 0.9 / max(size, 4)
-    large = float(np.clip(points / 4.2, 6.5, 11))
-    small = float(np.clip(points / 6.5, style.SMALLEST_TEXT, 7.5))
+    points = _points(figure, size)
+    large = float(np.clip(points / 4.2, 6.5 if points > ROOMY else style.SMALLEST_TEXT, 11))
+    room = 72 * figure.get_figwidth() * cell.width / 7
+    small = float(np.clip(min(points / 6.5, room), style.SMALLEST_TEXT, 7.5))
     write = wording.number if size <= CROWDED else wording.compact
     between = f"[{write(low)}, {write(high)}]" if np.isfinite(estimate) else ""
-    lines = [(0.64, wording.number(estimate), large), (0.3, between, small)]
+    if points > ROOMY:
+        lines = [(0.64, wording.number(estimate), large), (0.3, between, small)]
+    else:
+        lines = [(0.5, wording.compact(estimate), large)]
     lines += [(0.12, f"n = {n}", small)] if size <= CROWDED else []
     for height, text, fontsize in lines:
         place = (cell.x0 + cell.width / 2, cell.y0 + height * cell.height)
         figure.text(*place, text, fontsize=fontsize, ha="center", va="center")
+
+
+def _points(figure: Figure, size: int) -> float:
+    """About the width of a cell of such a matrix."""
+    return 72 * figure.get_figwidth() * 0.9 / max(size, 4)
 
 
 def _draw_histogram(axes: Axes, errors: pd.Series) -> None:
@@ -182,11 +196,14 @@ def _label_edges(axes: Axes, row: int, column: int, names: list[str]) -> None:
     size = len(names)
     crowded = size > CROWDED
     axes.tick_params(labelsize=style.SMALLEST_TEXT if crowded else 6.5, length=1.5, pad=1)
-    axes.locator_params(
-        axis="both" if row != column else "x", nbins=3 if crowded else 4, min_n_ticks=2
-    )
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    roomy = _points(figure, size) > ROOMY
+    bins = (3 if crowded else 4) if roomy else 1
+    axes.locator_params(axis="both" if row != column else "x", nbins=bins, min_n_ticks=min(2, bins))
     if not crowded:  # numbers at the ends would run into those of the next column
-        axes.locator_params(axis="x", nbins=5, prune="both")
+        fewer = 3 if figure.get_figwidth() < NARROW else 5
+        axes.locator_params(axis="x", nbins=fewer, prune="both", min_n_ticks=1)
     axes.tick_params(labelbottom=row == size - 1, labelleft=column == 0 and row > 0)
     limit = 16 if crowded else int(100 / size)
     if row == size - 1:
@@ -197,8 +214,7 @@ def _label_edges(axes: Axes, row: int, column: int, names: list[str]) -> None:
         axes.tick_params(axis="x", labelrotation=90)
         axes.xaxis.label.set(rotation=90, va="top", fontsize=6)
         axes.yaxis.label.set(rotation=0, ha="right", va="center", fontsize=6)
-        place, figure = axes.get_position(), axes.get_figure(root=True)
-        assert figure is not None
+        place = axes.get_position()
         width, height = figure.get_size_inches()
         axes.xaxis.set_label_coords(0.5, -TICKS / (place.height * height))
         axes.yaxis.set_label_coords(-TICKS / (place.width * width), 0.5)

@@ -53,6 +53,8 @@ SERIES = ((BLUE, "o"), (GREEN, "s"), (PURPLE, "D"), (SKY, "^"), (BLACK, "v"), (G
 
 SMALLEST_TEXT = 5.0
 """Points; journals print nothing smaller."""
+ROUNDING = 0.05
+"""Share of a panel's width that may be lacking for one more in a row."""
 LABELLED = 0.75
 """Share of a row's height that its y label may take."""
 CHARACTER, HANDLE = 0.062, 0.45
@@ -93,15 +95,21 @@ STYLE: dict[str, Any] = {
 }
 
 
+def own_width(width: float) -> float:
+    """The width in inches that the user wants, or else this one."""
+    return OWN_WIDTH.get() or width
+
+
 class ShownFigure(Figure):
     """A figure that notebooks display by itself, without a magic command.
 
-    It is as wide as the user wants (`OWN_WIDTH`), and its height changes alike.
+    It is as wide as the user wants (`OWN_WIDTH`). A wider one is higher alike; a narrower one is as
+    high as before, since letters stay as they are.
     """
 
     def __init__(self, figsize: tuple[float, float], **look: Any) -> None:
-        width = OWN_WIDTH.get() or figsize[0]
-        super().__init__(figsize=(width, figsize[1] * width / figsize[0]), **look)
+        width = own_width(figsize[0])
+        super().__init__(figsize=(width, figsize[1] * max(width / figsize[0], 1)), **look)
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()
@@ -189,16 +197,19 @@ def panels(
 ) -> Panels:
     """Make a figure of `count` equal panels in rows of at most `columns`, or use `axes`.
 
-    A single panel fills one journal column, more of them up to two. `height` is a row's, in inches,
+    A single panel fills one journal column, more of them up to two; where the user wants another
+    width, rows have as many panels as have room for their letters. `height` is a row's, in inches,
     and less where the rows would not fit on a page; but not less than `least`, in which numbers and
-    labels have room: of many rows the figure is taller than a page.
+    labels have room, nor in narrow figures: of many rows the figure is taller than a page.
 
     Raises:
         ValueError: `axes` are fewer than the panels.
     """
     if axes is not None:
         return _given(list(np.ravel(np.asarray(axes, dtype=object))), count)
-    rows = max(1, -(-count // columns))
+    fitting = max(1, int(own_width(TWO_COLUMNS) * max(columns, 3) / TWO_COLUMNS + ROUNDING))
+    least = height if fitting < columns else least
+    rows = -(-max(1, count) // min(columns, fitting))
     columns = max(1, -(-count // rows))
     width = ONE_COLUMN if columns == 1 else TWO_COLUMNS * columns / max(columns, 3)
     height = max(height, 2.4) if count == 1 else min(height, max(PAGE / rows, least))

@@ -25,8 +25,8 @@ from anynet_study.store import ResultStore
 
 #: What a study of one recipe, without curves and predictions, has.
 TABLES = [
-    *("correlations", "match", "proxies", "over-targets", "regret", "costs", "sizes", "widths"),
-    *("drivers", "stages"),
+    *("correlations", "match", "proxies", "over-targets", "best-quarter"),
+    *("regret", "costs", "sizes", "widths", "drivers", "stages"),
     *("configurations", "noise", "corrected", "rank-preservation"),
     *("transfer", "beyond", "others", "improvement"),
 ]

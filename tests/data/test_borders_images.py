@@ -1,6 +1,6 @@
 """Images as people publish them: each kind of layout is understood, or refused with the option."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,12 @@ def flat(folder: Path, count: int = 9, inside: str = "images") -> list[str]:
 def write(path: Path, lines: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
+
+
+def tabled(folder: Path, header: str, row: Callable[[int, str], str]) -> None:
+    """Eight images, and a table with a row for each, of its number and name."""
+    rows = [row(number, name) for number, name in enumerate(flat(folder, 8))]
+    write(folder / "x.csv", [header, *rows])
 
 
 def test_parts_of_a_download_beside_a_one_hot_table(tmp_path):
@@ -270,9 +276,7 @@ def test_a_table_that_is_not_understood_is_named(tmp_path):
 
 
 def test_two_columns_of_classes_that_do_not_agree(tmp_path):
-    names = flat(tmp_path, 8)
-    rows = [f"{name}.png,{n % 4},{n % 2}" for n, name in enumerate(names)]
-    write(tmp_path / "x.csv", ["file,label,category", *rows])
+    tabled(tmp_path, "file,label,category", lambda n, name: f"{name}.png,{n % 4},{n % 2}")
     refused("'label' or 'category', which do not agree.*--label-column", tmp_path)
     assert len(read(tmp_path, label_column="category").classes) == 2
 
@@ -402,12 +406,26 @@ def test_several_columns_of_yes_and_no(tmp_path):
 
 
 def test_two_columns_of_images_are_asked_about(tmp_path):
-    names = flat(tmp_path, 4)
-    flat(tmp_path, 4, "masks")
-    rows = [f"images/{n}.png,masks/{n}.png,{'ab'[k % 2]}" for k, n in enumerate(names)]
-    write(tmp_path / "x.csv", ["first,second,label", *rows])
+    flat(tmp_path, 8, "masks")
+    columns = "images/{0}.png,masks/{0}.png,{1}"
+    tabled(tmp_path, "first,second,label", lambda n, name: columns.format(name, "ab"[n % 2]))
     refused("images in columns 'first' and 'second'; choose with --image-column", tmp_path)
-    assert len(read(tmp_path, image_column="first").train) == 4
+    assert len(read(tmp_path, image_column="first").train) == 8
+
+
+@pytest.mark.parametrize("column", ["age", "target"])
+def test_numbers_with_decimals_are_no_classes_unless_declared(tmp_path, column):
+    tabled(tmp_path, f"file,{column}", lambda n, name: f"{name}.png,{20 + n // 2}.5")
+    refused(f"x.csv has '{column}', numbers with decimals; as classes: --label-column", tmp_path)
+    assert len(read(tmp_path, label_column=column).classes) == 4
+    tabled(tmp_path, f"file,{column}", lambda n, name: f"{name}.png,{n % 2}.0")
+    assert len(read(tmp_path).classes) == 2
+
+
+def test_a_folder_of_documents_is_no_class(tmp_path):
+    images(tmp_path, [*(f"{c}/{n}.png" for c in "ab" for n in range(3)), "docs/logo.png"])
+    refused("folder docs: its name says part of a dataset.*--ignore docs", tmp_path)
+    assert read(tmp_path, ignore="docs").classes == ("a", "b")
 
 
 def test_parts_of_one_table_are_read_together(tmp_path):

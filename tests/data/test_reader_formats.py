@@ -6,6 +6,7 @@ import tarfile
 from collections import Counter
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -203,3 +204,19 @@ def test_json_tables_of_images(tmp_path):
     told = {row["file_name"]: row["label"] for row in rows}
     (tmp_path / "x/labels.json").write_text(json.dumps(told))
     assert read(tmp_path / "x").classes == ("a", "b")
+
+
+def test_hdf5_and_matlab_7_3_are_told_apart_from_what_is_damaged(tmp_path):
+    """Alone, in a folder, and as .mat: one line that says what it is, and how to convert it."""
+    folder, matlab = tmp_path / "arrays", tmp_path / "matlab"
+    for one in (folder, matlab):
+        one.mkdir()
+    with h5py.File(folder / "train.h5", "w") as file:
+        file["x"] = np.zeros((4, 8, 8, 3), np.uint8)
+    with h5py.File(matlab / "train_32x32.mat", "w", userblock_size=512) as file:
+        file["X"] = np.zeros((4, 3, 8, 8), np.uint8)
+    with (matlab / "train_32x32.mat").open("r+b") as opened:
+        opened.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM")
+    for path in (folder, folder / "train.h5", matlab, matlab / "train_32x32.mat"):
+        name = "train.h5" if folder in (path, path.parent) else "train_32x32.mat"
+        refused(rf"{name}: an HDF5 file .*numpy\.savez.*-v7", path)

@@ -1,14 +1,16 @@
 """Figures that are made to measure: their width, letters, names and style."""
 
+import re
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from figure_faults import faults
 from matplotlib.text import Text
 
-from anynet_study import plots
+from anynet_study import apr, plots
 from anynet_study.errors import UserError
 from anynet_study.plots import Look, length, new_names
 
@@ -42,8 +44,6 @@ def test_what_is_no_length_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("draw", [plots.scatter_matrix, plots.correlation_heatmap])
 def test_a_figure_has_the_width_and_the_names(draw, errors: pd.DataFrame) -> None:
-    from anynet_study import apr
-
     table = apr.correlations(errors, resamples=100)
     arguments = (table,) if draw is plots.correlation_heatmap else (errors, table)
     own = draw(*arguments).get_size_inches()
@@ -89,3 +89,29 @@ def test_the_matrix_says_what_it_shows(errors: pd.DataFrame) -> None:
     (legend,) = plots.scatter_matrix(errors).legends
     said = "above: Spearman's ρ [95% interval]; below: errors (%)"
     assert legend.get_title().get_text() == said
+
+
+def test_narrow_figures_have_as_many_panels_in_a_row_as_have_room(errors: pd.DataFrame) -> None:
+    """Letters stay as they are, so rows have fewer panels, and no text is cut or over another."""
+    pairs = [(x, y) for x in errors for y in errors if x != y]
+    for width, columns in ((3.35, 1), (5.0, 2), (7.2, 3)):
+        with Look(width).drawing():
+            figure = plots.scatter_grid(errors, pairs)
+            assert faults(figure) == []
+        assert figure.axes[0].get_gridspec().ncols == columns
+        assert figure.get_figwidth() == width
+
+
+@pytest.mark.parametrize("count", [4, 11])
+def test_matrices_of_one_column_have_the_numbers_that_fit(count: int) -> None:
+    draw = np.random.default_rng(0)
+    names = [f"dataset-{number}" for number in range(count)]
+    errors = pd.DataFrame(draw.normal(30, 3, (20, count)), columns=names)
+    table = apr.correlations(errors, resamples=100)
+    with Look(3.35).drawing():
+        figures = plots.scatter_matrix(errors, table), plots.correlation_heatmap(table)
+        assert [faults(figure) for figure in figures] == [[], []]
+    numbers = re.compile(r"−?0?\.\d\d")
+    for figure in figures:
+        written = [text for text in texts(figure) if numbers.fullmatch(text)]
+        assert len(written) > count

@@ -57,6 +57,10 @@ def test_a_table_of_a_model_zoo(tmp_path: Path) -> None:
         "Average",
         "rank",
         "Size (MB)",
+        "cars_lo",
+        "cars high",
+        "mCE",
+        "cars_n",
         "img-size",
         "number_forward_passes",
         "batch size",
@@ -119,6 +123,9 @@ def test_accuracies_that_are_text(tmp_path: Path, cells: tuple[str, ...], median
         ('"85.5 [84, 87]"', '"83.5 [82, 85]"', '"84.4 [83, 86]"'),
         ("85.5/97.1", "83.5/96", "84/95"),
         ("85.5±0.2 (3)", "83.5±0.8 (3)", "84±1 (3)"),
+        ("**85.5**", "*83.5*", "84*"),
+        ("\\textbf{85.5}", "\\underline{83.5}", "$84.1$"),
+        ("85.5†", "~83", "(84)"),
     ],
 )
 def test_numbers_with_something_beside_them_do_not_vanish(

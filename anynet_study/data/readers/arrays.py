@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from anynet_study.data.readers import names
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.readers.table_rows import Row, Rows, listing_of
+from anynet_study.data.source.archives import OF_HDF5
 from anynet_study.data.source.member import Member, Window
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
@@ -31,6 +32,8 @@ RATIO, FREE_BYTES = 200, 256 << 20
 #: idx: two zero bytes, the type, the number of dimensions; all sizes are big-endian.
 IDX_NAME = re.compile(r"idx\d|-ubyte", re.IGNORECASE)
 IDX_TYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
+#: How files of MATLAB begin that are HDF5.
+NEW_MATLAB = b"MATLAB 7.3"
 #: Where a channel can be, and the images, in arrays of four dimensions.
 CHANNELS = (1, 3)
 
@@ -185,6 +188,9 @@ def _labels(where: str, array: Array, no_class: str | None) -> list[tuple[str, .
 def _arrays_in(source: Source, path: str) -> Iterator[tuple[str, Array]]:
     """The arrays of one file, by path; UserError for a file that is damaged or too large."""
     member, where = source.member(path), source.where(path)
+    with Window(member).buffered() as file:
+        if path.lower().endswith(".mat") and file.read(len(NEW_MATLAB)) == NEW_MATLAB:
+            raise UserError(f"{where}: {OF_HDF5}")
     try:
         if path.lower().endswith(".npy"):
             yield path, _npy(member)

@@ -1,5 +1,6 @@
 """Tables of images: which column is what, by what their cells mean, and what they say."""
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from anynet_study.data.readers.sidecars import sidecar_records, sidecars_in
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
-from anynet_study.sheets import JSON_LINES, Csv, normal_form
+from anynet_study.sheets import JSON_LINES, Csv, is_missing, normal_form, number
 
 LAYOUT = "table of images"
 #: Options that say how tables are read, and those of them that make a table of a folder.
@@ -273,6 +274,8 @@ def _with_columns(
     declared = [name for name in table.classes if name in free]
     chosen = _columns(choices.label_column, header)
     labels, sure = _labels(chosen, free, cells, declared)
+    if not chosen and (told := next((n for n in labels if _measures(cells.get(n, []))), None)):
+        return f"has {told!r}, numbers with decimals; as classes: --label-column {told!r}"
     flags = _flags(free, cells)
     if not chosen and not any(cell for name in labels for cell in cells.get(name, ())):
         labels, sure = (), False  # a test set whose classes are not published
@@ -301,6 +304,12 @@ def _are_parts(cells: Sequence[str]) -> bool:
     """Whether a column says nothing but parts of a dataset, and more than one."""
     found = {names.part_of(cell) for cell in {*cells}}
     return len(found) > 1 and None not in found
+
+
+def _measures(cells: list[str]) -> bool:
+    """Whether a column holds numbers, some of them with decimals: a measurement, no class."""
+    known = [number(cell) for cell in cells if not is_missing(cell)]
+    return bool(known) and all(map(math.isfinite, known)) and any(value % 1 for value in known)
 
 
 def _columns(chosen: str | None, header: Sequence[str]) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ OF_NO_CLASS = {
     *("folder", "fold", "set", "subset", "split", "extracted", "raw", "ilsvrc2012"),
     *("mask", "masks", "annotation", "annotations", "label", "labels", "gt", "groundtruth"),
     *("segmentation", "segmentations", "thumb", "thumbs", "thumbnail", "thumbnails"),
+    *("doc", "docs", "documentation", "readme", "figures", "screenshots", "assets", "samples"),
 }
 #: Words of folders that hold the same images in other forms; one of them alone may be a class.
 FORMS = {

@@ -16,6 +16,7 @@ from anynet_study.data.readers import (
 )
 from anynet_study.data.readers.image_tables import find_tables
 from anynet_study.data.readers.listing import Listing, Reader
+from anynet_study.data.source.archives import OF_HDF5
 from anynet_study.data.source.source import OF_ALL_LAYOUTS, Source
 from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder
 from anynet_study.errors import UserError, counted
@@ -126,6 +127,9 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
     known = ", ".join(reader.layout for reader in readers)
     packed = [name for name in root.files if name.lower().endswith((".rar", ".7z"))]
     hint = f"; extract {packed[0]} yourself" if packed else ""
+    arrays_in = [name for name in root.files if name.lower().endswith((".h5", ".hdf5", ".hdf"))]
+    if arrays_in and not root.holds_images():
+        return UnknownLayoutError(f"{source.where(root.join(arrays_in[0]))}: {OF_HDF5}")
     inner = _recognised_folders(source, root, readers)
     if inner:
         hint += f"; give a folder in it: {', '.join(inner)}"

@@ -32,6 +32,12 @@ SUFFIXES = (
     *(".tar", ".zip", ".npz", parquet.ENDING),
 )
 CHUNK = 1 << 20
+#: Of files that anybody's arrays are in, and of MATLAB's since version 7.3.
+OF_HDF5 = (
+    "an HDF5 file (MATLAB 7.3 writes such, too), which is not read; write its arrays to a .npz: "
+    "numpy.savez(FILE, train_images=h5py.File(THIS)[NAME][:], train_labels=...); or save it with "
+    "-v7 in MATLAB"
+)
 #: First bytes of a compressed tar, and what reads it.
 COMPRESSED: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": gzip.open,
@@ -109,6 +115,8 @@ def unpack(
         file.seek(0)
         if magic.startswith(b"Rar!"):
             raise UserError(f"{name}: RAR archives are not read; give the extracted folder")
+        if magic.startswith(b"\x89HDF"):
+            raise UserError(f"{name}: {OF_HDF5}")
         if magic.startswith(b"PK\3\4"):
             entries = _zip_entries(name, archive)
         elif magic.startswith(parquet.MAGIC):

@@ -72,19 +72,21 @@ OF_NO_ACCURACY = {
     *("average", "avg", "mean", "pct", "learning", "momentum", "loss", "nll", "ece", "brier"),
     *("mem", "vram", "hours", "gpus", "cost", "seeds", "runs", "steps", "iterations"),
     *("iters", "heads", "channels", "blocks", "downloads", "likes", "stars", "citations"),
-    *("interpolation", "unnamed", "count"),
+    *("interpolation", "unnamed", "count", "kwh", "co2"),
 }
 #: Whole names that say so; as words of longer names they may be part of a dataset's.
 NO_DATASETS = {
     *("depth", "width", "input", "input_px", "id", "index", "no", "nr", "n", "images", "date"),
     *("test_images", "train_images", "n_images", "num_images", "samples", "order", "version", ""),
-    *("all", "overall", "total", "memory", "gpu_memory", "peak_memory"),
+    *("m_ce", "mce", "all", "overall", "total", "memory", "gpu_memory", "peak_memory"),
 }
 #: Such words wherever they are: the spread of an accuracy is none.
 NEVER_ACCURACY = {
     *("std", "stdev", "stddev", "stderr", "sem", "sd", "se", "ci", "ci95", "var", "variance"),
     *("min", "max", "lower", "upper", "rank", "ranking"),
 }
+#: And the last words of names: of counts, and of the ends of intervals.
+ENDINGS = {"n", "lo", "hi", "lcl", "ucl", "lb", "ub"}
 OF_ACCURACY = {"acc", "accuracy", "accuracies", "err", "error", "errors", "top1", "top5", "top"}
 #: First columns of numbers that may name the models.
 OF_IDS = ("", "id", "index", "no", "nr", "number", "key", "uid")
@@ -111,7 +113,7 @@ def describes(name: str) -> bool:
     """
     *_, last = listed = normal_form(name).split("_")
     words = {*listed}
-    if normal_form(name) in NO_DATASETS or last == "n" or "±" in name:
+    if normal_form(name) in NO_DATASETS or last in ENDINGS or "±" in name:
         return True
     return bool(words & NEVER_ACCURACY or (words & OF_NO_ACCURACY and not words & OF_ACCURACY))
 
@@ -195,7 +197,10 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
     beside = f"{roles[quantity]}_std" if quantity else ""
     rest = [name for name in free if name not in {*core, beside}]
     numbers = tuple(name for name in rest if name in {*NUMBERS, *stage_columns(rest)})
-    texts = tuple(name for name in rest if name in TEXTS or (describes(name) and not long))
+    plain = {normal_form(name) for name in columns}
+    ends = {f"{name}_{end}" for name in plain for end in ("low", "high")}  # cars, cars_low
+    said = {name for name in rest if describes(name) or normal_form(name) in ends}
+    texts = tuple(name for name in rest if name in TEXTS or (name in said and not long))
     if options.datasets:
         numbers = tuple(name for name in numbers if name not in options.datasets)
         known = {*options.datasets, *numbers}
