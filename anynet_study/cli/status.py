@@ -54,13 +54,16 @@ def status(
 
     if watch:
         _watch(study.sweep.name, look, every, as_json)
-    elif as_json:
-        told = [vars(concern) for concern in _concerns(study)]
-        print(json.dumps({**asdict(look()), "concerns": told}, indent=2))
+        return
+    now = look()
+    concerns = _concerns(study) if reader.records else []
+    if as_json:
+        told = [vars(concern) for concern in concerns]
+        print(json.dumps({**asdict(now), "concerns": told}, indent=2))
     else:
-        for concern in _concerns(study):
+        for concern in concerns:
             print(f"{concern}\n")
-        Console().print(status_text(study.sweep.name, look()))
+        Console().print(status_text(study.sweep.name, now))
 
 
 def _concerns(study: "OpenStudy") -> "list[Concern]":

@@ -33,11 +33,6 @@ class Snapshot:
             "export PYTHONSAFEPATH=1",
         ]
 
-    def variables(self) -> dict[str, str]:
-        """What, in a process's environment, does the same."""
-        path = filter(None, [str(self.folder.absolute()), os.environ.get("PYTHONPATH")])
-        return {"PYTHONPATH": os.pathsep.join(path), "PYTHONSAFEPATH": "1"}
-
 
 def snapshot(folder: Path, package: Path = PACKAGE) -> Snapshot:
     """Where in `folder` the snapshot of the package as it is now is, or will be."""

@@ -162,10 +162,13 @@ def _factory(name: str) -> Factory:
         return open_function(name, WHERE)
     try:
         library = importlib.import_module(package)
-    except ImportError:
+    except Exception as error:  # one for another torch fails in its own way
+        missing = isinstance(error, ModuleNotFoundError) and error.name == package
+        why = "is not installed" if missing else f"cannot be imported ({first_line(error)})"
         raise UserError(
-            f"network {name}: {package} is not installed; install it (pip install {package}), or "
-            "name a function of your own, module:function"
+            f"network {name}: {package} {why}; install one that goes with this torch "
+            f'(pip install "anynet-study[{package}]"), or name a function of your own, '
+            "module:function"
         ) from None
     there, make = LIBRARIES[package](library)
     if model not in there:

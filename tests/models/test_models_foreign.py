@@ -2,6 +2,7 @@
 
 import random
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -130,8 +131,8 @@ def test_the_head_is_the_last_linear_layer_that_puts_out_the_classes() -> None:
         ("own_models:no_classes", "the function takes no argument `classes`"),
         ("own_models:large_images", "it fails on images of 8 px (Calculated padded input size"),
         ("own_models:nothing_to_train", "it has no parameters to train"),
-        ("torchvision:resnet18", "torchvision is not installed; install it (pip install"),
-        ("timm:vit_tiny", "timm is not installed; install it (pip install timm), or name a"),
+        ("torchvision:resnet18", "torchvision is not installed; install one that goes"),
+        ("timm:vit_tiny", '(pip install "anynet-study[timm]"), or name a function'),
     ],
 )
 def test_what_makes_no_network_is_one_line(
@@ -143,6 +144,19 @@ def test_what_makes_no_network_is_one_line(
         trace_network(name, 8, 10)
     assert line in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_library_for_another_torch_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As one for CUDA is beside a torch for CPUs."""
+    line = "raise RuntimeError('operator torchvision::nms does not exist')"
+    (tmp_path / "torchvision.py").write_text(line)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "torchvision", raising=False)
+    with pytest.raises(UserError) as raised:
+        trace_network("torchvision:resnet18", 8, 10)
+    assert "(operator torchvision::nms does not exist); install one that" in str(raised.value)
 
 
 def fake_timm(made: list[dict[str, Any]]) -> SimpleNamespace:
