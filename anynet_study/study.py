@@ -50,6 +50,7 @@ Table = Literal[
     "match",
     "proxies",
     "over-targets",
+    "best-quarter",
     "regret",
     "costs",
     "sizes",

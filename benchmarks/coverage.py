@@ -16,6 +16,7 @@ grows with the other; "coarse", errors of few distinct values; "skewed", lognorm
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from scipy import special, stats
 
 from anynet_study import apr
 from anynet_study.apr.bootstrap import pairwise, resample_correlations
+from anynet_study.apr.correlations import p_values
 from anynet_study.apr.options import Floats
 from anynet_study.apr.simultaneous import can_be_largest, simultaneous
 from anynet_study.metrics import error_interval
@@ -68,8 +70,10 @@ def guesses(r: float, n: int, draw: Generator) -> Floats:
 
 
 def of_rho(population: Callable[..., Floats], r: float, n: int) -> Study:
-    many = population(r, 1_000_000, np.random.default_rng(0))
-    truth = float(stats.spearmanr(*many.T).statistic)
+    @cache
+    def truth() -> float:
+        many = population(r, 1_000_000, np.random.default_rng(0))
+        return float(stats.spearmanr(*many.T).statistic)
 
     def study(draw: Generator, seed: int) -> bool:
         values = population(r, n, draw)
@@ -77,7 +81,7 @@ def of_rho(population: Callable[..., Floats], r: float, n: int) -> Study:
             values, pairwise(values, [(0, 1)]), "spearman", RESAMPLES, seed
         )
         [low], [high] = found.interval(0.95)
-        return bool(low <= truth <= high)
+        return bool(low <= truth() <= high)
 
     return study
 
@@ -133,6 +137,42 @@ def carrying_over(rho: float, n: int) -> Study:
     return study
 
 
+def among_the_best(population: Callable[..., Floats], r: float, n: int, what: str) -> Study:
+    """rho over the quarter that is best on the proxy; or which of the best tenth are among its."""
+
+    @cache
+    def truth() -> float:
+        many = population(r, 1_000_000, np.random.default_rng(0))
+        share = np.ceil(n / (4 if what == "estimate" else 10)) / n
+        best = many <= np.quantile(many, share, axis=0)
+        rho = float(stats.spearmanr(*many[best[:, 0]].T).statistic)
+        return rho if what == "estimate" else float(best[best[:, 0], 1].mean())
+
+    low, high = ("low", "high") if what == "estimate" else ("overlap_low", "overlap_high")
+    roles = apr.Roles.among("a", "ab", {})
+
+    def study(draw: Generator, seed: int) -> bool:
+        table = pd.DataFrame(population(r, n, draw), columns=["a", "b"])
+        row = apr.among_best(table, roles, resamples=RESAMPLES, seed=seed).iloc[0]
+        return bool(row[low] <= truth() <= row[high])
+
+    return study
+
+
+def of_partial(n: int) -> Study:
+    """Nothing is there given two columns, and weights go with one of the two: is p <= 0.05?"""
+
+    def study(draw: Generator, _: int) -> bool:
+        given = draw.normal(size=(n, 2))
+        x = given @ np.array([[1, 1], [0.5, -0.3]]) + draw.normal(size=(n, 2))
+        values, weights = np.hstack([x, given]), np.exp(0.5 * x[:, 0])
+        pairs, estimate = pairwise(values, [(0, 1)]), np.zeros(1)
+        [p] = p_values(values, pairs, estimate, "spearman", weights, [2, 3])
+        return bool(p <= 0.05)
+
+    return study
+
+
 def effects(kind: str, n: int, icc: float, draw: Generator) -> Floats:
     """(n, 2) two runs of n architectures."""
     quality = draw.normal(size=n)
@@ -151,13 +191,15 @@ def long(runs: Floats, repeated: int, dataset: str = "d") -> pd.DataFrame:
 
 
 def of_reliability(kind: str, icc: float, n: int, repeated: int) -> Study:
-    many = effects(kind, 400_000, icc, np.random.default_rng(0))
-    truth = float(stats.spearmanr(*many.T).statistic)
+    @cache
+    def truth() -> float:
+        many = effects(kind, 400_000, icc, np.random.default_rng(0))
+        return float(stats.spearmanr(*many.T).statistic)
 
     def study(draw: Generator, seed: int) -> bool:
         runs = long(effects(kind, n, icc, draw), repeated)
         row = apr.noise_ceiling(runs, "spearman", RESAMPLES, seed).iloc[0]
-        return bool(row["icc_low"] <= truth <= row["icc_high"])
+        return bool(row["icc_low"] <= truth() <= row["icc_high"])
 
     return study
 
@@ -201,12 +243,14 @@ def of_regret(r: float, n: int, top: int, repeated: int) -> Study:
 
     With `repeated` architectures trained twice, their runs on the target have an ICC of 0.7.
     """
-    many = normal(r, 4_000 * n, np.random.default_rng(0)).reshape(4_000, n, 2)
-    chosen = np.argsort(many[:, :, 0], axis=1)[:, :top]
-    costs = np.take_along_axis(many[:, :, 1], chosen, axis=1).min(axis=1) - many[:, :, 1].min(
-        axis=1
-    )
-    truth, roles = float(np.mean(costs)), apr.Roles("a", {"a": 10}, {"b": 2})
+    roles = apr.Roles("a", {"a": 10}, {"b": 2})
+
+    @cache
+    def truth() -> float:
+        many = normal(r, 4_000 * n, np.random.default_rng(0)).reshape(4_000, n, 2)
+        chosen = np.argsort(many[:, :, 0], axis=1)[:, :top]
+        kept = np.take_along_axis(many[:, :, 1], chosen, axis=1).min(axis=1)
+        return float(np.mean(kept - many[:, :, 1].min(axis=1)))
 
     def study(draw: Generator, seed: int) -> bool:
         proxy, true = normal(r, n, draw).T
@@ -217,7 +261,7 @@ def of_regret(r: float, n: int, top: int, repeated: int) -> Study:
         row = apr.selection_regret(
             table, roles, (top,), "best", RESAMPLES, seed, replicates=replicates
         ).iloc[0]
-        return bool(row["regret_low"] <= truth <= row["regret_high"])
+        return bool(row["regret_low"] <= truth() <= row["regret_high"])
 
     return study
 
@@ -336,6 +380,17 @@ ROWS = [
     *(
         Row(f"carries over, 7 targets, n = {n}", f"rho {rho}", carrying_over(rho, n), wrong=True)
         for rho in (0.29, 0.3)
+        for n in (14, 30, 100)
+    ),
+    *(
+        Row(f"{what}, n = {n}", f"{population.__name__} {r}", study)
+        for what, column in (("rho of the best quarter", "estimate"), ("best tenth", "overlap"))
+        for population, r in ((normal, 0.5), (normal, 0.9), (fanning, 0.7))
+        for n in (14, 30, 100)
+        for study in [among_the_best(population, r, n, column)]
+    ),
+    *(
+        Row(f"partial p, n = {n}", "weights go with x", of_partial(n), wrong=True)
         for n in (14, 30, 100)
     ),
     *(

@@ -14,15 +14,14 @@ import random
 import shutil
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+from forked import preload, typed
 from tiny_study import TINY, images
 
 from anynet_study import ResultStore
-from anynet_study.cli import main
 from anynet_study.data import load_dataset
 
 #: Hidden files that are meant to be there.
@@ -121,42 +120,10 @@ def make_template(folder: Path) -> None:
         "export imported.h5 -o release",
         "run tiny.yaml",
     ):
-        code, said = typed(line)
-        assert code == 0, (line, said)
+        ended = typed(line)
+        assert ended.code == 0, (line, ended.said)
     names = pd.read_csv("data/cats/split.csv")["image"]
     pd.DataFrame({"image": names, "caption": "a pet"}).to_csv("captions.csv", index=False)
-
-
-def typed(line: str, lets_fail: Callable[[], None] = lambda: None) -> tuple[int, str]:
-    """Give a command in a child of this process: its exit code (minus a signal), what it said."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        os.dup2(writer, 1)
-        os.dup2(writer, 2)
-        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
-        sys.argv = ["anynet-study", *line.split()]
-        code = 70
-        try:
-            lets_fail()
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0) if not isinstance(ended.code, str) else 1
-        except BaseException:
-            import traceback
-
-            traceback.print_exc()
-        finally:
-            for stream in (sys.stdout, sys.stderr):
-                with suppress(OSError):
-                    stream.flush()
-            os._exit(code)
-    os.close(writer)
-    with os.fdopen(reader, errors="replace") as pipe:
-        said = pipe.read()
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), said
 
 
 def litter(folder: Path) -> list[str]:
@@ -185,6 +152,7 @@ class Harness:
 
     def __init__(self, library: str, root: Path) -> None:
         self.shim, self.root, self.work = ctypes.CDLL(library), root, root / "work"
+        preload()
         make_template(root / "template")
 
     def fresh(self, case: Case) -> None:
@@ -209,8 +177,8 @@ class Harness:
 
             os._exit = tell_and_leave  # type: ignore[assignment]
 
-        code, said = typed(case.command, count)
-        assert code == 0, said
+        ended = typed(case.command, count)
+        assert ended.code == 0, ended.said
         os.close(writer)
         with os.fdopen(reader) as pipe:
             return int(pipe.read())
@@ -218,16 +186,16 @@ class Harness:
     def trial(self, case: Case, n: int, mode: int, states: tuple[State, State]) -> dict[str, str]:
         """The faults of one trial, by kind, with what was seen."""
         self.fresh(case)
-        code, said = typed(case.command, lambda: self.shim.arm(n, mode))
+        met = typed(case.command, lambda: self.shim.arm(n, mode))
         found = {}
-        if "Traceback" in said:
-            found["traceback"] = said[-400:]
+        if "Traceback" in met.said:
+            found["traceback"] = met.said[-400:]
         if case.state() not in states:
-            found["lost"] = said[-300:]
-        code, said = typed(case.command)
-        refused = case.command.startswith("data add pets") and "exists" in said  # it is there
-        if (code != 0 and not refused) or case.state() != states[1]:
-            found["wrong"] = f"{code} {said[-300:]}"
+            found["lost"] = met.said[-300:]
+        again = typed(case.command)
+        there = case.command.startswith("data add pets") and "exists" in again.said
+        if (again.code != 0 and not there) or case.state() != states[1]:
+            found["wrong"] = f"{again.code} {again.said[-300:]}"
         if left := litter(self.work):
             found["litter"] = str(left[:3])
         return found
@@ -238,11 +206,10 @@ class Harness:
         before = case.state()
         result.operations = self.operations_of(case)
         states = before, case.state()
-        for _ in range(trials):
-            n, mode = (
-                moments.randint(1, result.operations),
-                moments.choice([KILL, ONCE, FROM_THERE]),
-            )
+        for trial in range(trials):
+            # The last one tidies: all is done, and the same command may refuse to do it again.
+            n = moments.randint(1, result.operations) if trial else result.operations
+            mode = moments.choice([KILL, ONCE, FROM_THERE])
             result.kills += mode == KILL
             result.failures += mode != KILL
             for kind, seen in self.trial(case, n, mode, states).items():

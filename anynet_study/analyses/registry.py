@@ -32,6 +32,7 @@ ANALYSES: dict[str, Analysis[Study]] = {
         proxies.MATCH,
         proxies.PROXIES,
         over_targets.OVER_TARGETS,
+        proxies.BEST_QUARTER,
         proxies.REGRET,
         proxies.COSTS,
         correlations.SIZES,

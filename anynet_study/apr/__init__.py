@@ -61,7 +61,13 @@ from anynet_study.apr.predictions import (
     rank_changes,
     restrict,
 )
-from anynet_study.apr.proxies import best_proxies, class_or_size, match_family, proxy_costs
+from anynet_study.apr.proxies import (
+    among_best,
+    best_proxies,
+    class_or_size,
+    match_family,
+    proxy_costs,
+)
 from anynet_study.apr.rank_preservation import (
     rank_preservation,
     replicate_intervals,
@@ -109,6 +115,7 @@ __all__ = [
     "adjust",
     "agreement",
     "aligned_weights",
+    "among_best",
     "architectures_needed",
     "as_matrix",
     "at_most_a_quarter",

@@ -25,7 +25,6 @@ from anynet_study.apr.correlations import (
     adjust,
     correlate_pairs,
     p_values,
-    student_p_values,
 )
 from anynet_study.apr.error_tables import check_errors
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
@@ -157,9 +156,9 @@ def stage_drivers(
 
     n counts the architectures that have the error, the stage and all of `given`. NaN where n < 4 or
     a column is constant, and partial ones where the columns `given` determine each other.
-    `weights` by architecture as in `correlations`; partial_p is then of Kish's effective number,
-    and rejects up to 14% at a level of 5% where weights go with a column. Raises UserError for
-    method="kendall" and for a column `given` that the population does not have.
+    `weights` by architecture as in `correlations`; both p are then those of `weighted_p_values`.
+    Raises UserError for method="kendall" and for a column `given` that the population does not
+    have.
 
     >>> errors = pd.DataFrame({"big": [30, 31, 33, 34, 36]}, index=list("abcde"))
     >>> depths = {"architecture": list("abcde"), "d1": [1, 2, 2, 3, 4], "w1": [64, 48, 32, 24, 16]}
@@ -219,7 +218,6 @@ def _of_datasets(
     count = len(cells)
     part = PairSet(compared.columns[:count], compared.rows[:count]).enough()
     found = {kind: resampled[i * count : (i + 1) * count] for i, kind in enumerate(kinds)}
-    sizes = (compared.counts if weights is None else compared.effective(weights))[:count]
     names = [*product(errors.columns, parameters.columns)]
     table = pd.DataFrame(names, columns=["dataset", "parameter"])
     for name, held in (("estimate", []), ("partial", given)):
@@ -227,10 +225,8 @@ def _of_datasets(
         if name == "partial" and not given:
             statistic = statistic.combined(lambda values: np.full_like(values, np.nan))
         table = table.assign(**statistic.columns(level, name))
-        if name == "estimate":  # as of `drivers`
-            p = p_values(values, part, statistic.estimate, method, weights)
-        else:
-            p = student_p_values(statistic.estimate, sizes - 2 - len(held))
+        fixed = [places[column] for column in held]
+        p = p_values(values, part, statistic.estimate, method, weights, fixed)
         table["p" if name == "estimate" else "partial_p"] = p
     return table.assign(given=", ".join(given), n=compared.counts[:count])
 

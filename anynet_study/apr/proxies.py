@@ -3,13 +3,15 @@
 Correlations that are compared rest on the same architectures and the same resamples.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr.bootstrap import Resampled, complete_in, resample_correlations
+from anynet_study.apr.bootstrap import PairSet, Resampled, complete_in, resample_correlations
 from anynet_study.apr.error_tables import check_columns, check_errors
+from anynet_study.apr.interval_formulas import binomial_interval
 from anynet_study.apr.options import Floats, Ints, Method, check_level, with_attrs
 from anynet_study.apr.population import aligned_weights
 from anynet_study.apr.roles import Roles
@@ -185,20 +187,99 @@ def family_correlations(
     table = check_errors(errors)
     roles.check(table.columns)
     values = table.to_numpy()
+    _, compared = _family_pairs(table, roles)
+    own = aligned_weights(weights, table)
+    resampled = resample_correlations(values, compared.enough(), method, resamples, seed, own)
+    result = pd.DataFrame({**resampled.columns(level), "n": compared.counts})
+    result.insert(0, "target", np.repeat(np.array([*roles.targets]), len(roles.family)))
+    result.insert(1, "proxy", [*roles.family] * len(roles.targets))
+    if own is not None:
+        result["effective"] = compared.effective(own)
+    return result, resampled
+
+
+def among_best(
+    errors: pd.DataFrame,
+    roles: Roles,
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    share: float = 0.1,
+) -> pd.DataFrame:
+    """Does a proxy rank those that it holds for the best, and does it find the target's best?
+
+    Returns DataFrame[target, proxy, quarter, estimate, low, high, top, shared, overlap,
+    overlap_low, overlap_high, by_chance, n]. `estimate` is the correlation over the `quarter` of
+    the n architectures that err least on the proxy (rounded up), with the interval of
+    `resample_correlations` of these; below 10 of them by formula, and NaN below 4. It is lower than
+    that of all, because they differ less. `shared` of the `top` architectures that err least on the
+    target, the `share` of n (rounded up), are among as many best on the proxy; `overlap` is their
+    part, with the exact binomial interval, and `by_chance` what a proxy that says nothing has:
+    top / n. Of equals, those that come first in the table are better. Architectures have no
+    weights: these are the best of this sample. n counts those with an error on the target and on
+    every member that has any. Raises UserError for a share outside 0 to 0.5.
+
+    >>> errors = {"big": range(40), "small": [1, 0, *range(2, 9), 30, *range(9, 39)]}
+    >>> table = among_best(pd.DataFrame(errors), Roles.among("big", errors, {}), resamples=100)
+    >>> table[["quarter", "estimate", "top", "shared", "by_chance"]].round(2)
+       quarter  estimate  top  shared  by_chance
+    0       10      0.99    4       4        0.1
+    """
+    check_level(level, resamples, seed)
+    if not 0 < share <= 0.5:
+        raise UserError(f"share: {share} is not above 0, at most 0.5")
+    table = check_errors(errors)
+    roles.check(table.columns)
+    values = table.to_numpy()
+    pairs, compared = _family_pairs(table, roles)
+    best, rows = np.zeros_like(compared.rows), []
+    for index, (proxy, target) in enumerate(pairs):
+        there = np.flatnonzero(compared.rows[index])
+        by_proxy, by_target = (
+            there[np.argsort(values[there, column], kind="stable")] for column in (proxy, target)
+        )
+        quarter, top = math.ceil(len(there) / 4), math.ceil(share * len(there))
+        best[index, by_proxy[:quarter]] = True
+        shared = len({*by_proxy[:top]} & {*by_target[:top]})
+        rows.append((quarter, top, shared, len(there)))
+    resampled = resample_correlations(
+        values, PairSet(compared.columns, best).enough(), method, resamples, seed
+    )
+    found = pd.DataFrame(rows, columns=["quarter", "top", "shared", "n"])
+    tops = found["top"].where(found["top"] > 0)
+    overlap = 100 * found["shared"] / tops
+    low, high = binomial_interval(overlap, tops, level)
+    table = pd.DataFrame(
+        {
+            "target": np.repeat(np.array([*roles.targets]), len(roles.family)),
+            "proxy": [*roles.family] * len(roles.targets),
+            "quarter": found["quarter"],
+            **resampled.columns(level),
+            "top": found["top"],
+            "shared": found["shared"],
+            "overlap": overlap / 100,
+            "overlap_low": low / 100,
+            "overlap_high": high / 100,
+            "by_chance": tops / found["n"],
+            "n": found["n"],
+        }
+    )
+    return with_attrs(table, level, method)
+
+
+def _family_pairs(table: pd.DataFrame, roles: Roles) -> tuple[list[tuple[int, int]], PairSet]:
+    """Each target with each member, as columns, and the architectures that count for them.
+
+    These have an error on the target and on every member that has any.
+    """
+    values = table.to_numpy()
     family = [table.columns.get_loc(name) for name in roles.family]
     filled = [index for index in family if not np.isnan(values[:, index]).all()]
     pairs = [
         (member, table.columns.get_loc(target)) for target in roles.targets for member in family
     ]
-    compared = complete_in(values, pairs, [[*pair, *filled] for pair in pairs])
-    own = aligned_weights(weights, table)
-    resampled = resample_correlations(values, compared.enough(), method, resamples, seed, own)
-    result = pd.DataFrame({**resampled.columns(level), "n": compared.counts})
-    result.insert(0, "target", np.repeat(np.array([*roles.targets]), len(family)))
-    result.insert(1, "proxy", [*roles.family] * len(roles.targets))
-    if own is not None:
-        result["effective"] = compared.effective(own)
-    return result, resampled
+    return pairs, complete_in(values, pairs, [[*pair, *filled] for pair in pairs])
 
 
 def proxy_costs(

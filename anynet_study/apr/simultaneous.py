@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from anynet_study.apr.bootstrap import Resampled
 from anynet_study.apr.options import Floats
@@ -73,9 +73,10 @@ def can_be_largest(statistics: Resampled, level: float) -> NDArray[np.bool_]:
     """(k,) which of k statistics can be the largest: a confidence set at `level`.
 
     One is left out where another is larger beyond what differences of pairs deviate by in the
-    resamples, all pairs together (max-t). So all that are truly the largest are in the set with
-    probability `level` at least, whether it is one or several that are equal. Undefined ones are
-    not.
+    resamples, all pairs together (max-t), as much farther as Student's t reaches than the normal
+    distribution: standard errors of n resampled architectures are a little small. So all that are
+    truly the largest are in the set with probability `level` at least, whether it is one or several
+    that are equal. Undefined ones are not.
 
     Source: Hsu, "Multiple Comparisons", 1996, chapters 4 and 5 (comparisons with the best that
     follow from those of all pairs); here of paired differences, of correlations on Fisher's scale.
@@ -92,7 +93,10 @@ def can_be_largest(statistics: Resampled, level: float) -> NDArray[np.bool_]:
         every = np.ones(len(held), dtype=bool)
         draws = _on_scale(statistics, every)
         apart = draws[one] - draws[other]
-        reach = largest_deviation(apart, level) * apart.std(axis=1)
+        farthest = largest_deviation(apart, level)
+        n = statistics.jackknife.shape[1]
+        farthest = np.sqrt(n / (n - 1)) * stdtrit(n - 1, ndtr(farthest))
+        reach = farthest * apart.std(axis=1)
         estimate = statistics.estimate
         z = np.arctanh(estimate) if statistics.correlation else estimate
         low, high = z[one] - z[other] - reach, z[one] - z[other] + reach

@@ -20,6 +20,7 @@ from anynet_study.data.source.member import Member
 from anynet_study.data.source.source import NO_CHOICES, Choices, Source, opened
 from anynet_study.data.splits import hold_out, limit, split_as
 from anynet_study.errors import UserError, counted, printable
+from anynet_study.files import remove_left
 
 MAX_SIZE = 1024
 #: Images that are looked at for pixels of 16 bits, and the highest that is called dark.
@@ -207,6 +208,7 @@ def _check_free(name: str, force: bool) -> None:
     if name in BUILT_IN:
         raise UserError(f"{name!r} is built in; choose another name")
     folder = dataset_folder(name)
+    remove_left(folder.parent)  # also where what follows is refused
     if folder.exists() and not force:
         raise UserError(f"{folder}: the dataset exists; --force replaces it")
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -186,3 +187,22 @@ def test_populations_that_do_not_fit_are_refused(
         drivers(errors, architectures.iloc[2:])
     with pytest.raises(UserError, match="architecture 0000000000000000 is there more than once"):
         drivers(errors, pd.concat([architectures, architectures.iloc[:1]]))
+
+
+def test_weighted_partial_p_is_of_residuals_and_one_function(architectures: pd.DataFrame) -> None:
+    """By statsmodels: residuals of weighted fits, whose products are tested against 0."""
+    table, draw = architectures.head(60), np.random.default_rng(2)
+    errors = pd.DataFrame({"set": draw.normal(size=60)}, index=table["architecture"])
+    weights = pd.Series(np.exp(draw.normal(size=60)), index=errors.index)
+    how = {"method": "pearson", "resamples": 60, "weights": weights}
+    found = stage_drivers(errors, table, ["flops"], **how).set_index("parameter")
+    plain = drivers(errors, table, **how).set_index("parameter")
+    held = sm.add_constant(table["flops"].to_numpy())
+    y = sm.WLS(errors["set"].to_numpy(), held, weights.to_numpy()).fit().resid
+    for parameter in plain.index:
+        assert found.loc[parameter, "p"] == plain.loc[parameter, "p"]
+        sums = table[[f"{parameter.split()[1][0]}{stage}" for stage in range(1, 5)]].sum(axis=1)
+        x = sm.WLS(sums.to_numpy(), held, weights.to_numpy()).fit().resid
+        products = weights.to_numpy() * x * y
+        z = products.sum() / np.sqrt((products**2).sum() * 60 / 59)
+        assert found.loc[parameter, "partial_p"] == pytest.approx(2 * stats.norm.sf(abs(z)))

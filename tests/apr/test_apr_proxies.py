@@ -7,7 +7,15 @@ from scipy import stats
 from synthetic_study import ROLES as STUDY
 from synthetic_study import noisy, population, true_correlation, true_errors
 
-from anynet_study.apr import Roles, best_proxies, class_or_size, match_family, proxy_costs
+from anynet_study.apr import (
+    Roles,
+    among_best,
+    best_proxies,
+    class_or_size,
+    match_family,
+    proxy_costs,
+)
+from anynet_study.apr.interval_formulas import small_sample_interval
 from anynet_study.apr.proxies import _on_front
 from anynet_study.errors import UserError
 
@@ -230,3 +238,39 @@ def test_class_count_and_size_are_told_apart() -> None:
     assert table["rho_source"].isna().all()
     with pytest.raises(UserError, match="no column cats"):
         class_or_size(errors, *names, ["cats"])
+
+
+@pytest.mark.parametrize(("n", "quarter", "top"), [(43, 11, 5), (14, 4, 2)])
+def test_among_the_best_is_a_plain_loop(n: int, quarter: int, top: int) -> None:
+    draw = np.random.default_rng(n)
+    quality = draw.normal(size=n)
+    errors = pd.DataFrame({name: quality + draw.normal(size=n) for name in ("a", "b", "c")})
+    errors.loc[n] = [np.nan, -9, -9]  # not known to the proxy, so not among anyone's best
+    roles = Roles("a", {"a": 10, "b": 5}, {"c": 2})
+    table = among_best(errors, roles, resamples=200).set_index("proxy")
+    for proxy in ("a", "b"):
+        known = errors.iloc[:n].sort_values(proxy)
+        best, row = known.iloc[:quarter], table.loc[proxy]
+        rho = stats.spearmanr(best[proxy], best["c"]).statistic
+        assert row[["quarter", "top", "n"]].tolist() == [quarter, top, n]
+        assert row["estimate"] == pytest.approx(rho)
+        found = set(known.index[:top]) & set(errors.iloc[:n]["c"].nsmallest(top).index)
+        ends = stats.binomtest(len(found), top).proportion_ci(0.95, "exact")
+        assert row["shared"] == len(found)
+        assert row[["overlap_low", "overlap_high"]].tolist() == pytest.approx(list(ends))
+    if quarter >= 10:  # by the resamples of these architectures, else by formula
+        assert table["low"].gt(-1).all()
+    else:
+        ends = small_sample_interval(table["estimate"], quarter, 0.95, "spearman")
+        np.testing.assert_allclose(table[["low", "high"]].to_numpy().T, ends)
+
+
+def test_among_the_best_of_three_has_no_correlation() -> None:
+    errors = pd.DataFrame({"a": range(10), "b": range(10), "c": [np.nan] * 10}, dtype=float)
+    table = among_best(errors, Roles.among("a", errors, {}), resamples=100).set_index("target")
+    assert table.loc["b", ["quarter", "shared", "overlap"]].tolist() == [3, 1, 1]
+    assert np.isnan(table.loc["b", "estimate"])
+    assert table.loc["c", ["quarter", "shared", "n"]].tolist() == [0, 0, 0]
+    assert np.isnan(table.loc["c", "overlap"])
+    with pytest.raises(UserError, match="share"):
+        among_best(errors, Roles.among("a", errors, {}), resamples=100, share=0)

@@ -1,0 +1,79 @@
+"""Commands given in a child of a process without threads, as the shell gives them."""
+
+import importlib
+import os
+import pkgutil
+import resource
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from anynet_study.cli import main
+
+#: Bytes of address space that a command may take: no fault of one is the machine's.
+ADDRESSES = 8 << 30
+
+
+#: What commands that do not train import.
+ROOMS = ("cli", "curation", "store", "data", "planning", "analyses")
+
+
+def preload() -> None:
+    """Import what commands import, so that a child does not: it takes most of their time."""
+    for room in ROOMS:
+        package = importlib.import_module(f"anynet_study.{room}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    #: Its exit code, or minus the signal that ended it.
+    code: int
+    said: str
+    #: Seconds of a core.
+    seconds: float
+    #: Most bytes in memory, those of the parent among them.
+    memory: int
+
+
+def typed(line: str, begin: Callable[[], None] = lambda: None) -> Ended:
+    """Give a command in a child, which calls `begin` first."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        os.dup2(writer, 1)
+        os.dup2(writer, 2)
+        _command(line, begin)
+    os.close(writer)
+    with os.fdopen(reader, errors="replace") as pipe:
+        said = pipe.read()
+    _, status, used = os.wait4(child, 0)
+    seconds = used.ru_utime + used.ru_stime
+    return Ended(os.waitstatus_to_exitcode(status), said, seconds, used.ru_maxrss << 10)
+
+
+def _command(line: str, begin: Callable[[], None]) -> None:
+    """The child: never returns."""
+    sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+    sys.argv = ["anynet-study", *line.split()]
+    code = 70
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+        begin()
+        main()
+    except SystemExit as ended:
+        code = int(ended.code or 0) if not isinstance(ended.code, str) else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        os._exit(code)
