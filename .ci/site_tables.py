@@ -15,8 +15,6 @@ import anynet_study
 from anynet_study.sweep import explain
 
 ROOT = Path(__file__).parents[1]
-#: `python docs/gallery.py --examples` writes it.
-EXAMPLES = ROOT / "docs" / "pictures" / "analyses"
 PARTS = ("", "population", "population.space", "datasets", "recipes", "recipes.NAME.tuning")
 PARTS += ("replicates", "evaluations", "launch")
 
@@ -61,7 +59,7 @@ def experiments() -> str:
 
 
 def analyses() -> str:
-    """Every analysis below its section: question, formula, source, how to read it, an example."""
+    """Every analysis below its section: question, formula, source, how to read it."""
     from anynet_study.analyses import ANALYSES, SECTIONS
 
     lines = []
@@ -81,15 +79,8 @@ def analyses() -> str:
             }
             lines += [f"#### {it.question}", "", it.lead, it.note, ""]
             lines += [f"- {name}: {text}" for name, text in told.items() if text]
-            lines += ["", *_example(it.name, it.question), ""]
+            lines += [""]
     return re.sub("\n{3,}", "\n\n", "\n".join(lines))
-
-
-def _example(name: str, question: str) -> list[str]:
-    """The picture and the table of an analysis that docs/gallery.py made, where it did."""
-    picture, table = EXAMPLES / f"{name}.png", EXAMPLES / f"{name}.txt"
-    shown = [f"![{question}](pictures/analyses/{name}.png)", ""] if picture.exists() else []
-    return shown + ([table.read_text(encoding="utf-8")] if table.exists() else [])
 
 
 def scripts() -> str:

@@ -27,7 +27,7 @@ from anynet_study.apr.bootstrap import pairwise, resample_correlations
 from anynet_study.apr.correlations import p_values
 from anynet_study.apr.options import Floats
 from anynet_study.apr.simultaneous import can_be_largest, simultaneous
-from anynet_study.metrics import error_interval
+from anynet_study.metrics import auroc_interval, error_interval
 
 RESAMPLES = 1000
 Generator = np.random.Generator
@@ -351,6 +351,34 @@ def of_metric(metric: str, error: float, images: int) -> Study:
     return study
 
 
+def of_auroc(error: float, images: int) -> Study:
+    """Half of the images are positive; normal scores whose AUROC is 100 - error percent."""
+    apart = np.sqrt(2) * special.ndtri(1 - error / 100)
+
+    def study(draw: Generator, seed: int) -> bool:
+        truth = np.arange(images) % 2
+        score = draw.normal(size=images) + apart * truth
+        low, high = auroc_interval(np.column_stack([-score, score]), truth, RESAMPLES, seed=seed)
+        return bool(low <= error <= high)
+
+    return study
+
+
+def of_labels(error: float, images: int) -> Study:
+    """Macro F1 of five labels, each of which 30% of the images have; all cells err alike."""
+    wrong = error / 100
+    said = 0.3 * (1 - wrong) + 0.7 * wrong
+    truth = 100 * (1 - 2 * 0.3 * (1 - wrong) / (0.3 + said))
+
+    def study(draw: Generator, seed: int) -> bool:
+        has = draw.random((images, 5)) < 0.3
+        says = np.where(draw.random(has.shape) < wrong, ~has, has)
+        low, high = error_interval("macro_f1", has, says, 5, RESAMPLES, seed=seed)
+        return bool(low <= truth <= high)
+
+    return study
+
+
 ROWS = [
     *(
         Row(f"rho, n = {n}", f"{population.__name__} {r}", of_rho(population, r, n))
@@ -444,6 +472,11 @@ ROWS = [
         Row(f"{metric}, 50 images", f"error {error}%", of_metric(metric, error, 50))
         for metric in ("balanced_accuracy", "macro_f1")
         for error in (2.0, 10.0)
+    ),
+    *(
+        Row(f"{what}, 50 images", f"error {error}%", of(error, 50))
+        for what, of in (("AUROC", of_auroc), ("macro F1 of labels", of_labels))
+        for error in (0.5, 2.0, 10.0)
     ),
 ]
 

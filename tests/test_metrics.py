@@ -212,6 +212,22 @@ def test_fifty_images_without_an_error_do_not_say_that_there_is_none(metric: str
     assert 3 < high < 13  # one wrong image would make it 2 to 4
 
 
+def test_fifty_images_in_the_right_order_do_not_say_that_all_are() -> None:
+    truth = np.arange(50) % 2
+    score = truth + np.linspace(0, 0.5, 50)
+    low, high = ours.auroc_interval(np.column_stack([-score, score]), truth)
+    assert low == 0
+    assert 1 < high < 10
+    labels = np.random.default_rng(0).random((50, 4)) < 0.4
+    low, high = ours.error_interval("macro_f1", labels, labels, 4)
+    assert low == 0
+    assert 1 < high < 10
+    assert ours.mean_auroc(labels, labels) == 1
+    low, high = ours.auroc_interval(labels, labels)
+    assert low == 0
+    assert 1 < high < 10
+
+
 def test_intervals_of_rare_errors_cover() -> None:
     """Of balanced accuracy at 2% of errors; resamples of the images as they are hold 59%."""
     draw, held = np.random.default_rng(0), []

@@ -64,7 +64,7 @@ def with_averages(table: pd.DataFrame, name: str, called: str = "average") -> pd
     if last.empty:
         return table
     texts = table.select_dtypes(["object", "string"]).columns.difference(last.columns)
-    last = last.assign(**dict.fromkeys(texts, ""), **{name: called})
+    last = last.assign(**{**dict.fromkeys(texts, ""), name: called})
     return pd.concat([table, last], ignore_index=True)
 
 

@@ -56,11 +56,8 @@ def list_jobs(
             state = "runs" if live_job.state == "running" else "waits"
         else:
             end = ending(study.logs, job)
-            host, note, state = (
-                end.host if end else "",
-                end.words if end else "never began",
-                "ended",
-            )
+            host, note = (end.host, end.words) if end else ("", "never began")
+            state = "ended"
             if done == len(job.runs) and not note:
                 state = "done"
             elif job in elsewhere:

@@ -113,7 +113,7 @@ def test_json_has_every_table_and_null_for_undefined(study: Path, wide: Path) ->
     found = json.loads(run(study, "--json"))
     assert list(found["tables"]) == TABLES
     assert (found["input"], found["architectures"], found["resamples"]) == ("toy", 16, 100)
-    assert found["averages"]["match"][0]["n"] == 16
+    assert found["averages"]["match"][0]["n"] == 15
     assert len(found["left_out"]) == 2
     found = json.loads(run(wide, "--format", "json"))
     assert sum(row["estimate"] is None for row in found["tables"]["correlations"]) == 14

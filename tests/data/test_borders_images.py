@@ -239,6 +239,8 @@ def test_further_parts_of_wilds_are_declared(tmp_path):
     refused("says 'id_val'.*--split-values", tmp_path)
     listing = read(tmp_path, split_values="id_val=none")
     assert (len(listing.train), len(listing.test)) == (8, 4)
+    assert "4 images left out, as declared" in listing.notes
+    assert not any("in no table" in note for note in listing.notes)
 
 
 @pytest.mark.parametrize(

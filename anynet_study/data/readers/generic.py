@@ -116,7 +116,8 @@ def _from_tables(
         f"{table.file}: {table.words()}; --image-column and so on choose others"
         for table in labelled
     ]
-    unlisted = len(root.images()) - len(rows.images)
+    unlisted = len(root.images()) - len(rows.images) - rows.left
+    notes += [f"{counted(rows.left, 'image')} left out, as declared"] if rows.left else []
     notes += [f"{counted(unlisted, 'image')} in no table, so without a class"] if unlisted else []
     unused = {t.file: f"is not read: {t.words()}" for t in tables if t not in labelled}
     return _without_twins(
@@ -136,7 +137,7 @@ def _parts_of_folders(rows: Rows) -> Rows:
     if None in parts.values() or len({*parts.values()}) < 2:
         return rows
     images = {image: replace(row, part=parts[image]) for image, row in rows.images.items()}
-    return Rows(images, rows.broken)
+    return replace(rows, images=images)
 
 
 def _sources(tables: list[ImageTable]) -> dict[str, Any]:

@@ -38,6 +38,8 @@ class Rows:
 
     images: dict[str, Row]
     broken: list[Unread]
+    #: Images that are listed, but left out as the user declares: of no part, or of no class.
+    left: int = 0
 
 
 def read_rows(source: Source, root: Folder, tables: Sequence[ImageTable]) -> Rows:
@@ -68,6 +70,8 @@ def read_rows(source: Source, root: Folder, tables: Sequence[ImageTable]) -> Row
                 rows.broken.append(Unread(image, f"{table.file} lists it twice"))
             elif part != names.NONE and (classes or not table.labels):
                 rows.images[image] = Row(classes, group, part)
+            else:
+                rows.left += 1
     return rows
 
 
