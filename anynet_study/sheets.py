@@ -430,7 +430,12 @@ def read_parquet(path: Path) -> pa.Table:
 def _read_parquet(path: Path) -> Columns:
     """An index that pandas wrote comes first, as it did in pandas."""
     table = read_parquet(path)
-    described = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    stored = sorted(table.column_names, key=lambda name: name not in described)
+    try:
+        described = table.schema.pandas_metadata
+    except ValueError as error:  # no JSON, or no UTF-8
+        raise UserError(f"{path}: damaged: what pandas says of it ({first_line(error)})") from None
+    index = described.get("index_columns") if isinstance(described, Mapping) else None
+    first = index if isinstance(index, list) else []
+    stored = sorted(table.column_names, key=lambda name: name not in first)
     names = ["" if name == UNNAMED_INDEX else name for name in stored]
     return names, [table[name].to_pylist() for name in stored]

@@ -63,6 +63,7 @@ def with_averages(table: pd.DataFrame, name: str, called: str = "average") -> pd
     last = pd.DataFrame(table.attrs.get("averages", []))
     if last.empty:
         return table
+    last = last[[column for column in last if column in table]]  # others are not shown
     texts = table.select_dtypes(["object", "string"]).columns.difference(last.columns)
     last = last.assign(**{**dict.fromkeys(texts, ""), name: called})
     return pd.concat([table, last], ignore_index=True)

@@ -390,7 +390,7 @@ def drawn_versions(study: Study) -> pd.DataFrame:
     """Correlations with the source and its first pair of smaller versions."""
     table = study.table("class-or-size").dropna(subset="rho_source")
     names = ["fewer_images", "fewer_classes"]
-    first = table[names].iloc[0]
+    first = table[names].iloc[0].to_dict()
     rows = table[table[names].eq(first).all(axis=1)]
     averages = table.attrs.get("averages", [])
     rows.attrs = table.attrs | {"averages": [it for it in averages if first.items() <= it.items()]}

@@ -48,6 +48,7 @@ def test_every_image_keeps_its_label(data_home, tmp_path, shape):
         ),
         ({"train_labels": np.full((12, 5), 2, np.uint8)}, "not 0 and 1 alone"),
         ({"train_labels": np.full(12, 0.5)}, "no whole numbers"),
+        ({"train_labels": np.full(12, np.inf)}, "no whole numbers"),
         ({"test_labels": np.zeros(5, np.uint8)}, r"0 pairs.*test_labels.npy uint8 \(5,\)"),
         ({"test_labels": np.array(["a"] * 6, object)}, "not a readable array"),
     ],

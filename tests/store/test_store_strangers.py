@@ -143,6 +143,16 @@ def test_a_table_of_more_cells_than_are_read_is_refused(
         assert "t.parquet: 1,002 cells; at most 1,000 are read" in told.line
 
 
+@pytest.mark.parametrize(
+    "said", [b"\xff{}", b'{"index_columns": [', b"[1]", b'{"index_columns": 1}']
+)
+def test_what_pandas_says_of_a_parquet_table_may_be_anything(said: bytes, type_: Type) -> None:
+    table = pa.table({"model": list("abcd"), "d0": [10.0, 11, 12, 13], "d1": [20.0, 25, 22, 27]})
+    pq.write_table(table.replace_schema_metadata({"pandas": said}), "t.parquet")
+    told = type_("import", "t.parquet", "-o", "new.h5", "--source", "d0", "--error", "--percent")
+    assert told.code == 0 or "t.parquet: damaged: what pandas says of it" in told.line
+
+
 def test_the_store_of_another_study_is_refused(type_: Type) -> None:
     for name in ("one", "two"):
         out, _ = make_store(Path("studies") / name, [record(0)])

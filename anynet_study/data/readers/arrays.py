@@ -179,8 +179,9 @@ def _labels(where: str, array: Array, no_class: str | None) -> list[tuple[str, .
         return [row or without for row in found]
     flat = array.ravel()
     if flat.dtype.kind in "US":
-        return [(str(name, "utf-8") if isinstance(name, bytes) else str(name),) for name in flat]
-    if not (flat == np.floor(flat)).all():
+        texts = np.char.decode(flat, errors="backslashreplace") if flat.dtype.kind == "S" else flat
+        return [(str(text),) for text in texts]
+    if not (np.isfinite(flat) & (flat == np.floor(flat))).all():
         raise UserError(f"{where}: labels that are no whole numbers")
     return [(str(int(label)),) for label in flat]
 
