@@ -30,6 +30,7 @@ NEEDS_MORE |= {
     "class-accuracy",
     "distance",
     "tuned",
+    "others",  # targets of a target: there is one
 }
 #: The page with all figures takes long to make.
 pytestmark = pytest.mark.slow
