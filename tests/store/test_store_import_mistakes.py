@@ -63,7 +63,10 @@ def refusal(tmp_path: Path, name: str, content: str | bytes, **options: Any) -> 
         ("model,dataset,error,metric\na,x,2,top1\na,y,3,top5\n", "holds the metrics top1, top5"),
         ("model,dataset,error,metric\na,x,2,mAP\n", "no metric 'mAP' to import"),
         ("model,flops,val\na,big,20\n", "row 2, column flops: 'big' is not a number"),
-        (b"model,val\nGr\xf6\xdfe,20\n", "not text in utf-8; import it with its encoding"),
+        (
+            b"model,val\nGr\xf6\xdfe,20\n",
+            "not text in utf-8; save it as UTF-8, or import it with its encoding",
+        ),
         (b"model,val\na,\x00\nb,2\n", "column val: '\\x00' is not a number"),
     ],
 )
@@ -82,7 +85,7 @@ def test_a_csv_with_a_mistake(tmp_path: Path, content: str | bytes, expected: st
         ("t.json", "[1, 2]", "record 1 is no mapping"),
         ("t.json", '{"a": [1], "b": [1, 2]}', "not a table"),
         ("t.json", '{"a": {"x": 1}, "a": {"x": 2}}', "key 'a' twice"),
-        ("t.json", '[{"model": "a", "val": [1]}]', "no column holds numbers"),
+        ("t.json", '[{"model": "a", "val": [1]}]', "row 1, column val: '[1]': is it a number"),
         ("t.json", '{"model": ["a", "b"], "val": ["much", 2]}', "row 1, column val: 'much' is not"),
         ("t.json", '[{"model": "a", "val": true}, {"model": "b", "val": 3}]', "'true' is not a"),
         ("t.json", b"\xff\xfe\xfa", "not readable JSON"),
