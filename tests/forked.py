@@ -1,13 +1,17 @@
 """Commands given in a child of a process without threads, as the shell gives them."""
 
 import importlib
+import json
 import os
 import pkgutil
 import resource
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from anynet_study.cli import main
 
@@ -17,6 +21,23 @@ ADDRESSES = 8 << 30
 
 #: What commands that do not train import.
 ROOMS = ("cli", "curation", "store", "data", "planning", "analyses")
+
+
+def lines_of(script: str, *arguments: object, **environment: str) -> list[dict[str, Any]]:
+    """What a harness beside this file says, a line of JSON a case, run in a process of its own."""
+    here = Path(__file__).parent
+    paths = os.pathsep.join(map(str, (here.parent, here, here / "store")))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", here / script, *map(str, arguments)],
+        env=os.environ
+        | {"PYTHONPATH": paths, "ANYNET_DATA": "data", "COLUMNS": "200"}
+        | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        | environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def preload() -> None:

@@ -1,13 +1,12 @@
 """Commands that change files, met by kills and full disks at any of their operations."""
 
-import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import lines_of
 
 HERE = Path(__file__).parent
 #: More of them, and others, by hand: `TRIALS=200 SEED=1 pytest -m slow FILE`.
@@ -22,16 +21,7 @@ def test_no_fault_of_a_file_loses_changes_or_leaves_anything(tmp_path: Path) -> 
     source = HERE / "failing_operations.c"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
     work.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", HERE / "failing_operations.py", shim, work, TRIALS, SEED],
-        env=os.environ
-        | {"PYTHONPATH": str(HERE.parent), "LD_PRELOAD": str(shim), "ANYNET_DATA": "data"}
-        | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    cases = [json.loads(line) for line in done.stdout.splitlines()]
+    cases = lines_of("failing_operations.py", shim, work, TRIALS, SEED, LD_PRELOAD=str(shim))
     assert len(cases) == 8
     for case in cases:
         assert case["kills"] + case["failures"] == int(TRIALS)

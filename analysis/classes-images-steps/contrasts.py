@@ -6,14 +6,12 @@ the member's noise by its second seeds. What is published is computed here, with
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr import pairwise, resample_correlations
 from anynet_study.apr.bootstrap import Resampled
-from anynet_study.apr.drivers import partial
+from anynet_study.apr.drivers import partial_correlations
 from anynet_study.apr.noise import first_runs, freed, reliabilities
 from anynet_study.apr.over_targets import random_average
 
@@ -46,6 +44,7 @@ PRIMARY = (
     Contrast("steps", "4,680 steps", ("steps-4680",)),
 )
 MEMBERS = ("cifar10", CENTRE, *(name for it in PRIMARY for name in it.members))
+PAIRS = [(member, target) for member in MEMBERS for target in TARGETS]
 #: By Bonferroni's correction: all seven intervals hold together at `LEVEL`.
 FAMILY_LEVEL = 1 - (1 - LEVEL) / len(PRIMARY)
 #: By member, a statistic for each target.
@@ -73,8 +72,7 @@ def data_of(replicates: pd.DataFrame, depth: pd.Series) -> Data:
 
 def measured(data: Data) -> Worths:
     """Correlations with the targets, not freed of noise."""
-    pairs = [(member, target) for member in MEMBERS for target in TARGETS]
-    return _by_member(_resampled(data.errors, pairs))
+    return _by_member(partial_correlations(data.errors, PAIRS, [], resamples=RESAMPLES))
 
 
 def worths(data: Data) -> Worths:
@@ -91,23 +89,7 @@ def member_reliabilities(data: Data) -> Worths:
 def at_equal_depth(data: Data) -> Worths:
     """Partial correlations with the targets given the number of blocks, not freed of noise."""
     table = data.errors.assign(depth=data.depth)
-    columns = {
-        "member": [member for member in MEMBERS for _ in TARGETS],
-        "target": [*TARGETS] * len(MEMBERS),
-        "depth": ["depth"] * len(MEMBERS) * len(TARGETS),
-    }
-    found = {
-        (x, y): _resampled(table, list(zip(columns[x], columns[y], strict=True)))
-        for x, y in combinations(columns, 2)
-    }
-    return _by_member(partial(found, "member", "target", ["depth"]))
-
-
-def _resampled(table: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> Resampled:
-    place = {name: index for index, name in enumerate(table.columns)}
-    values = table.to_numpy(float)
-    chosen = pairwise(values, [(place[x], place[y]) for x, y in pairs])
-    return resample_correlations(values, chosen, "spearman", RESAMPLES, seed=0)
+    return _by_member(partial_correlations(table, PAIRS, ["depth"], resamples=RESAMPLES))
 
 
 def _by_member(found: Resampled) -> Worths:

@@ -7,7 +7,6 @@ replaced, each after its title in italics.
 """
 
 import re
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +15,8 @@ import pandas as pd
 import anynet_study
 from anynet_study import plots
 from anynet_study.analyses import ANALYSES
-from anynet_study.apr import pairwise, resample_correlations
 from anynet_study.apr.bootstrap import Resampled
-from anynet_study.apr.drivers import partial
+from anynet_study.apr.drivers import partial_correlations
 from anynet_study.report import (
     Grid,
     error_grid,
@@ -64,33 +62,20 @@ def at_equal_depth(study: Study) -> pd.DataFrame:
     Partial ones of ranks, given the number of blocks, with intervals as of all tables.
     """
     depth = study.population[["d1", "d2", "d3", "d4"]].sum(axis=1)
-    names, values = [*study.errors.columns, "depth"], np.column_stack([study.errors, depth])
+    table = study.errors.assign(depth=np.asarray(depth))
     targets = study.datasets.query("role == 'target'")["dataset"].to_list()
 
     def given_depth(proxy: str) -> Resampled:
-        columns = {
-            "proxy": [proxy] * len(targets),
-            "target": targets,
-            "depth": ["depth"] * len(targets),
-        }
-        found = {}
-        for kind in combinations(columns, 2):
-            pairs = [
-                (names.index(x), names.index(y))
-                for x, y in zip(*(columns[it] for it in kind), strict=True)
-            ]
-            found[kind] = resample_correlations(
-                values, pairwise(values, pairs), "spearman", RESAMPLES, seed=0
-            )
-        return partial(found, "proxy", "target", ["depth"])
+        pairs = [(proxy, target) for target in targets]
+        return partial_correlations(table, pairs, ["depth"], resamples=RESAMPLES)
 
     source, tenth = given_depth("cifar10"), given_depth("cifar10-tenth")
     columns = {"source": source, "fewer images": tenth, "gained": tenth - source}
-    table = pd.DataFrame({"target": [*targets, "average"]})
+    result = pd.DataFrame({"target": [*targets, "average"]})
     for name, each in columns.items():
         parts = [pd.DataFrame(it.columns(0.95, name)) for it in (each, each.average())]
-        table = table.join(pd.concat(parts, ignore_index=True))
-    return table.assign(n=len(values))
+        result = result.join(pd.concat(parts, ignore_index=True))
+    return result.assign(n=len(table))
 
 
 def markdown(grid: Grid) -> str:

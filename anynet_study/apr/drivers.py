@@ -123,6 +123,25 @@ def partial(
     return parts[0].combined(_without, *parts[1:])
 
 
+def partial_correlations(
+    table: pd.DataFrame,
+    pairs: Sequence[tuple[str, str]],
+    given: Sequence[str],
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Resampled:
+    """(p,) correlations of pairs of columns given other columns of a table, see `partial`."""
+    values, place = table.to_numpy(float), {name: index for index, name in enumerate(table)}
+    sides = {"x": [x for x, _ in pairs], "y": [y for _, y in pairs]}
+    sides |= {name: [name] * len(pairs) for name in given}
+    found = {}
+    for kind in combinations(sides, 2):
+        both = [(place[x], place[y]) for x, y in zip(*(sides[it] for it in kind), strict=True)]
+        found[kind] = resample_correlations(values, pairwise(values, both), method, resamples, seed)
+    return partial(found, "x", "y", given)
+
+
 def _without(both: Floats, x: Floats, y: Floats) -> Floats:
     unexplained = (1 - x**2, 1 - y**2)
     left = np.where(np.minimum(*unexplained) > LEAST, unexplained[0] * unexplained[1], np.nan)

@@ -232,9 +232,8 @@ def shift_agreement(
     note], `error` the mean over architectures, `holds` the verdict on whether the ranking carries
     over (`anynet_study.apr.verdicts`, the evaluations are one family). `attrs["averages"]` has one
     row, a dict with these columns but for `holds`: of the errors averaged over all evaluations but
-    the reference. Where an evaluation's (or the reference's)
-    errors are all equal, or fewer than 4 architectures have all evaluations, there is no estimate,
-    and `note` says so.
+    the reference. Where an evaluation's (or the reference's) errors are all equal, or fewer than 4
+    architectures have all evaluations, there is no estimate, and `note` says so.
     """
     check_level(level, resamples, seed)
     table, _ = _complete(errors)

@@ -108,8 +108,8 @@ def _scores(store: Path, runs: pa.Table, in_study: bool) -> Iterator[Finding]:
     kept = {scores_file(store, run_id): digest for run_id, digest in rows if digest}
     folder = scores_folder(store)
     if kept and not folder.is_dir():
-        those = f"those of {counted(len(kept), 'run')}"
         if in_study:
+            those = f"those of {counted(len(kept), 'run')}"
             yield Finding(folder.name, f"is gone; it has {those}", "scores")
         return
     for path, digest in kept.items():
