@@ -1,7 +1,6 @@
 """Draw every figure there is, from committed data, into a page to look at.
 
     python docs/gallery.py FOLDER [--width 8.5] [NAME ...]
-    python docs/gallery.py docs/pictures/analyses --examples  # what docs/gallery.md shows
 
 All registered figures (`anynet-study plot`) and all scripts of `analysis/`: each with the question
 it answers, its command, its caption and, where it has one, the number of the paper's figure. Data
@@ -29,7 +28,6 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "plots")]
@@ -40,7 +38,6 @@ from small_study import SmallStudy, run_records, small_study  # noqa: E402
 import anynet_study  # noqa: E402
 from anynet_study import plots  # noqa: E402
 from anynet_study.errors import UserError  # noqa: E402
-from anynet_study.report import grid_of  # noqa: E402
 from anynet_study.store import (  # noqa: E402
     EvaluationRecord,
     EvaluationWriter,
@@ -51,8 +48,6 @@ from anynet_study.study import Study  # noqa: E402
 
 DOMAINS = ROOT / "analysis" / "cross-domain" / "release" / "results.h5"
 RESAMPLES = 100
-#: Of a table that is an example.
-EXAMPLE_ROWS = 5
 #: Paper 2, Table 1: accuracies (%) on the validation set of ImageNet and on the new test set.
 PAPER_2 = {
     "pnasnet_large_tf": (82.9, 72.2),
@@ -312,37 +307,6 @@ def drawn_by_analyses(study: Study, source: str, folder: Path, names: list[str])
             yield Shown(figure.name, title, command, caption, stem.with_suffix(".png"), found)
 
 
-def write_examples(folder: Path) -> None:
-    """Of every analysis that committed data have: its first figure, and the head of its table."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        inputs = miniature(Path(scratch) / "miniature"), DOMAINS
-        studies = [anynet_study.load(path, resamples=RESAMPLES) for path in inputs]
-    for analysis in studies[0].analyses.values():
-        for study in studies:
-            try:
-                table = study.table(analysis.name) if analysis.table else None
-                figures = [study.figure(figure.name) for figure in analysis.figures[:1]]
-            except UserError:
-                continue
-            for figure in figures:
-                drawn = io.BytesIO()
-                figure.savefig(drawn, dpi=100)
-                small = Image.open(drawn).convert("RGB").quantize(64)
-                small.save(folder / f"{analysis.name}.png", optimize=True)
-            if table is not None:
-                grid = grid_of(table, analysis)
-                text = as_markdown(grid.headings, grid.rows[:EXAMPLE_ROWS], grid.names)
-                (folder / f"{analysis.name}.txt").write_text(text, encoding="utf-8")
-
-
-def as_markdown(headings: list[str], rows: list[list[str]], names: int) -> str:
-    """A table whose first `names` columns are texts."""
-    sides = ["---"] * names + ["---:"] * (len(headings) - names)
-    lines = [" | ".join(row).replace("\n", " ") for row in [headings, sides, *rows]]
-    return "".join(f"| {line} |\n" for line in lines)
-
-
 def page(shown: list[Shown]) -> str:
     """All of them below each other, as large as they are printed."""
     parts = ["<!doctype html><meta charset=utf-8><title>Figures</title>"]
@@ -389,10 +353,7 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", help="Of figures or scripts; default: all.")
     parser.add_argument("--width", type=float, help="Of all figures, in centimetres.")
-    parser.add_argument("--examples", action="store_true", help="Those of the site's gallery.")
     asked = parser.parse_args()
-    if asked.examples:
-        sys.exit(write_examples(asked.folder))
     made = gallery(asked.folder, asked.names, asked.width)
     for one in made:
         for fault in one.faults:

@@ -226,6 +226,7 @@ TRAINING_DRIVERS = Analysis[Study](
                 study.population,
                 "cumulative depth",
                 study.table("training-drivers"),
+                metrics=dict.fromkeys(study.training_errors, "training"),
             ),
             data=lambda study: plots.driver_data(
                 study.staged(study.training_errors), study.population, "cumulative depth"

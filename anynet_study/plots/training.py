@@ -47,8 +47,9 @@ def curve_grid(
     metrics: Mapping[str, str] | None = None,
     marked: int = 0,
     axes: Sequence[Axes] | None = None,
+    what: str = "test error",
 ) -> Figure:
-    """Plot the test error after every epoch: median, 10% to 90% band, and single runs (Figure A2).
+    """Plot `what` after every epoch: median, 10% to 90% band, and single runs (Figure A2).
 
     `curves` has columns dataset, architecture, epoch (from 1) and error (percent), one row per run
     and epoch (one run per architecture and dataset). The `marked` best and worst at the first epoch
@@ -62,7 +63,7 @@ def curve_grid(
         handles = _draw_curves(panel, rows, curves[curves["dataset"] == dataset], marked)
         panel.set(title=wording.counted(dataset, rows["n"]), xlabel="epoch")
         metric = wording.metric_name((metrics or {}).get(dataset, ""))
-        panel.set_ylabel(f"{metric}test error (%)")
+        panel.set_ylabel(f"{metric}{what} (%)")
         panel.margins(x=0.02)
         _number_epochs(panel, rows["epoch"])
     drawn.legend([*handles.values()], [*handles])
@@ -236,6 +237,7 @@ def _noise_title(rows: pd.DataFrame) -> str:
     if rows.empty or not np.isfinite(rows["icc"].iloc[0]):
         return "too few replicates"
     row = rows.iloc[0]
-    spread = f"sd within {row['within_std']:.2g}, between {row['between_std']:.2g}"
+    within, between = (f"{row[f'{part}_std']:#.2g}".rstrip(".") for part in ("within", "between"))
+    spread = f"sd within {within}, between {between}"
     icc = wording.estimate(row["icc"], row["icc_low"], row["icc_high"])
     return f"{spread}\nICC {icc}, n = {int(row['architectures'])}"

@@ -12,14 +12,17 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+#: As figures are saved: of fewer dots, letters are narrower.
+DPI = 200
 #: Pixels by which boxes may overlap: they have room around their letters.
-SLACK = 1.5
+SLACK = 3
 #: Share of an axis by which a point may lie beyond its end: half a marker.
 EDGE = 0.01
 
 
 def faults(figure: Figure) -> list[str]:
     """Texts that overlap or are cut, points outside their axes, looks that repeat, raw markup."""
+    figure.set_dpi(DPI)
     FigureCanvasAgg(figure).draw()
     found = [*_cut(figure), *_markup(figure)]
     for axes in figure.axes:
