@@ -7,6 +7,7 @@ or takes the axes that its caller gave it.
 
 import functools
 import io
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
@@ -59,8 +60,11 @@ NARROWEST = 1.6
 """Inches of a panel whose titles and labels still fit, in two lines or three."""
 LABELLED = 0.75
 """Share of a row's height that its y label may take."""
-TIED, SHORTEST_LINE = "\u00a0=\u00a0", 12
-"""What holds "n = 24" in one line; and the least letters of one."""
+TIED = re.compile(r" = |\[[^]]*\]")
+"""What stays in one line with its spaces: "n = 24", "[0.1, 0.2]"."""
+NO_BREAK = "\u00a0"
+LETTER, BESIDE, SHORTEST_LINE = 0.055, 0.45, 12
+"""Inches of a letter of a title and of what stands left of an axis; the least letters of a line."""
 CHARACTER, HANDLE = 0.062, 0.45
 """Inches that a character of a legend takes, and a handle with the space around it."""
 
@@ -169,15 +173,17 @@ def _fold_titles(figure: Figure) -> None:
         if place is None or figure.get_layout_engine() is None:
             continue
         rows, columns = place.get_gridspec().get_geometry()
-        across = figure.get_figwidth() * len(place.colspan) / columns - _names_beside(axes)
+        beside = max(_names_beside(axes), BESIDE)
+        across = figure.get_figwidth() * len(place.colspan) / columns - beside
         along = figure.get_figheight() * len(place.rowspan) / rows
         rooms = {axes.title: across, axes.xaxis.label: across, axes.yaxis.label: along}
         for text, room in rooms.items():
-            width = int(room / CHARACTER * FONT_SIZE / float(text.get_fontsize()))
-            lines = text.get_text().replace(" = ", TIED).split("\n")
+            width = int(room / LETTER * FONT_SIZE / float(text.get_fontsize()))
+            said = TIED.sub(lambda part: part[0].replace(" ", NO_BREAK), text.get_text())
             look: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-            folded = [textwrap.fill(line, max(width, SHORTEST_LINE), **look) for line in lines]
-            text.set_text("\n".join(folded).replace(TIED, " = "))
+            look["width"] = max(width, SHORTEST_LINE)
+            folded = [textwrap.fill(line, **look) for line in said.split("\n")]
+            text.set_text("\n".join(folded).replace(NO_BREAK, " "))
 
 
 @dataclass(frozen=True)
