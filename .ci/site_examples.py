@@ -12,7 +12,7 @@ import io
 import re
 import runpy
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from PIL import Image
 import anynet_study
 from anynet_study.analysis import Analysis
 from anynet_study.errors import UserError
-from anynet_study.report import Grid, grid_of
+from anynet_study.report import grid_of, markdown
 from anynet_study.study import Study
 
 ROOT = Path(__file__).parents[1]
@@ -91,20 +91,11 @@ def png(figure: Any) -> bytes:
 
 
 def table_of(study: Study, analysis: Analysis[Any]) -> str:
-    """The first rows of a table, and how many there are."""
+    """The first rows of a table in Markdown, and how many there are."""
     grid = grid_of(study.table(analysis.name), analysis)
     count = len(grid.rows)
-    rest = f"\nThe first {ROWS} of {count} rows.\n" if count > ROWS else ""
-    return as_markdown(grid) + rest
-
-
-def as_markdown(grid: Grid) -> str:
-    """A table of which the first columns are names, and the others numbers."""
-    sides = ["---"] * grid.names + ["---:"] * (len(grid.headings) - grid.names)
-    rows = [grid.headings, *grid.rows[:ROWS]]
-    texts = [[html.escape(cell).replace("|", "&#124;") for cell in row] for row in rows]
-    lines = [" | ".join(row).replace("\n", " ") for row in [texts[0], sides, *texts[1:]]]
-    return "".join(f"| {line} |\n" for line in lines)
+    rest = f"\n\nThe first {ROWS} of {count} rows." if count > ROWS else ""
+    return markdown(replace(grid, rows=grid.rows[:ROWS])) + rest
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
