@@ -135,7 +135,7 @@ STAGES = Analysis[Study](
         StudyFigure(
             name="stages",
             title="Every parameter of every stage",
-            caption="{correlation} of the errors with the parameters of every stage. Red: larger "
+            caption="{correlation} of the errors with the parameters of every stage. Blue: larger "
             "parameters err more. Numbers: p below 0.05, corrected for all of them. Frames: what "
             "helps on one dataset and hurts on another.",
             draw=lambda study, table: plots.stage_driver_heatmap(table),
