@@ -60,11 +60,11 @@ NARROWEST = 1.6
 """Inches of a panel whose titles and labels still fit, in two lines or three."""
 LABELLED = 0.75
 """Share of a row's height that its y label may take."""
-TIED = re.compile(r" = |\[[^]]*\]")
-"""What stays in one line with its spaces: "n = 24", "[0.1, 0.2]"."""
+TIED = re.compile(r" = |\[[^]]*\]| \(%\)")
+"""What stays in one line with its spaces: "n = 24", "[0.1, 0.2]", "cifar10 (%)"."""
 NO_BREAK = "\u00a0"
-LETTER, BESIDE, SHORTEST_LINE = 0.055, 0.45, 12
-"""Inches of a letter of a title and of what stands left of an axis; the least letters of a line."""
+LETTER, BESIDE, BETWEEN, SHORTEST_LINE = 0.055, 0.5, 0.3, 12
+"""Inches of a letter of a title, beside a panel, between two rows; the least letters of a line."""
 CHARACTER, HANDLE = 0.062, 0.45
 """Inches that a character of a legend takes, and a handle with the space around it."""
 
@@ -175,15 +175,22 @@ def _fold_titles(figure: Figure) -> None:
         rows, columns = place.get_gridspec().get_geometry()
         beside = max(_names_beside(axes), BESIDE)
         across = figure.get_figwidth() * len(place.colspan) / columns - beside
-        along = figure.get_figheight() * len(place.rowspan) / rows
+        along = figure.get_figheight() * len(place.rowspan) / rows - BETWEEN
         rooms = {axes.title: across, axes.xaxis.label: across, axes.yaxis.label: along}
         for text, room in rooms.items():
             width = int(room / LETTER * FONT_SIZE / float(text.get_fontsize()))
-            said = TIED.sub(lambda part: part[0].replace(" ", NO_BREAK), text.get_text())
-            look: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-            look["width"] = max(width, SHORTEST_LINE)
-            folded = [textwrap.fill(line, **look) for line in said.split("\n")]
-            text.set_text("\n".join(folded).replace(NO_BREAK, " "))
+            lines = text.get_text().split("\n")
+            text.set_text("\n".join(_folded(line, max(width, SHORTEST_LINE)) for line in lines))
+
+
+def _folded(line: str, width: int) -> str:
+    """Lines of at most `width` letters where words allow; what is tied stays where it fits."""
+    tied = TIED.sub(lambda part: part[0].replace(" ", NO_BREAK), line)
+    for said in (tied, line):
+        found = textwrap.wrap(said, width, break_long_words=False, break_on_hyphens=False)
+        if all(len(one) <= width for one in found):
+            break
+    return "\n".join(found).replace(NO_BREAK, " ")
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,10 @@ def test_what_is_wrong_is_found_by_the_boxes_of_artists() -> None:
     overlapping = plain()
     overlapping.axes[0].set_xticks([2, 2.01], ["twenty", "twenty-one"])
     assert any(one.startswith("overlap: 'twenty'") for one in faults(overlapping))
+    rows = Figure(figsize=(3, 2))
+    for axes in rows.subplots(2, 1):
+        axes.set_ylabel("longer than its panel is high")
+    assert any(one.startswith("overlap: 'longer") for one in faults(rows))
     outside = plain()
     outside.axes[0].set_xlim(1.5, 3)
     assert any("points outside" in one for one in faults(outside))
