@@ -174,7 +174,7 @@ def noise_grid(
     means = groups.agg(["mean", "count"])
     repeated = set(means[means["count"] > 1].index.get_level_values("dataset"))
     names = [name for name in dict.fromkeys(replicates["dataset"]) if name in repeated]
-    drawn = style.panels(len(names), 1.95, axes)
+    drawn = style.panels(len(names), 1.95, axes, least=1.7)
     for panel, dataset in zip(drawn.axes, names, strict=True):
         population = means.loc[dataset]
         limit = upper_limit(population["mean"])
@@ -188,7 +188,7 @@ def noise_grid(
         _draw_replicates(panel, [rows.loc[name].clip(upper=limit) for name in picked])
         panel.set_title(_noise_title(table[table["dataset"] == dataset]))
         panel.set_xlabel(wording.error_label(dataset, (metrics or {}).get(dataset, "")))
-    drawn.label_left("replicates   population")
+    drawn.label_left("replicates   population".replace(" ", style.NO_BREAK))
     return drawn.figure
 
 
@@ -238,6 +238,6 @@ def _noise_title(rows: pd.DataFrame) -> str:
         return "too few replicates"
     row = rows.iloc[0]
     within, between = (f"{row[f'{part}_std']:#.2g}".rstrip(".") for part in ("within", "between"))
-    spread = f"sd within {within}, between {between}"
+    spread = f"sd within{style.NO_BREAK}{within}, between{style.NO_BREAK}{between}"
     icc = wording.estimate(row["icc"], row["icc_low"], row["icc_high"])
     return f"{spread}\nICC {icc}, n = {int(row['architectures'])}"
