@@ -22,6 +22,8 @@ from mkdocs.structure.pages import Page
 from PIL import Image
 
 import anynet_study
+from anynet_study import plots
+from anynet_study.analyses import ANALYSES
 from anynet_study.analysis import Analysis
 from anynet_study.errors import UserError
 from anynet_study.report import grid_of, markdown
@@ -61,7 +63,7 @@ def examples() -> dict[str, Example]:
             name: anynet_study.load(path, resamples=RESAMPLES) for name, path in studies.items()
         }
         made = {}
-        for name in anynet_study.load(gallery["DOMAINS"]).analyses:
+        for name in ANALYSES:
             found = (example_of(study, name, of) for of, study in loaded.items())
             made[name] = next((example for example in found if example), None)
     if lacking := [name for name, example in made.items() if example is None]:
@@ -84,9 +86,10 @@ def example_of(study: Study, name: str, of: str) -> Example | None:
 
 def png(figure: Any) -> bytes:
     """A figure of few colours, as the screen shows it."""
-    drawn, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, dpi=DOTS)
-    Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, format="png", optimize=True)
+    small = io.BytesIO()
+    with tempfile.TemporaryDirectory() as scratch:
+        (path,) = plots.save(figure, Path(scratch) / "figure", formats=("png",), dpi=DOTS)
+        Image.open(path).convert("RGB").quantize(COLOURS).save(small, format="png", optimize=True)
     return small.getvalue()
 
 

@@ -14,6 +14,7 @@ GALLERY = ROOT / "docs" / "gallery.md"
 
 @pytest.fixture(scope="module")
 def hook() -> dict[str, Any]:
+    pytest.importorskip("mkdocs")
     return runpy.run_path(str(ROOT / ".ci" / "site_examples.py"))
 
 
