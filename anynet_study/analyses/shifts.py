@@ -93,9 +93,12 @@ def drawn_dataset(study: Study) -> str:
 
 
 def drawn_rows(study: Study, table: str) -> pd.DataFrame:
-    """The rows of a table that are of the dataset that figures show."""
-    rows = study.table(table)
-    return rows[rows["dataset"] == drawn_dataset(study)]
+    """The rows of a table, and its averages, that are of the dataset that figures show."""
+    rows, name = study.table(table), drawn_dataset(study)
+    drawn = rows[rows["dataset"] == name]
+    averages = [row for row in rows.attrs.get("averages", []) if row["dataset"] == name]
+    drawn.attrs = rows.attrs | {"averages": averages}
+    return drawn
 
 
 def shifts(study: Study) -> pd.DataFrame:
@@ -464,9 +467,10 @@ EFFECTIVE_ROBUSTNESS = Analysis[Study](
             "point lies above the line, through all architectures or the baseline's, is its "
             "effective robustness.",
             draw=lambda study, rows: plots.effective_robustness_grid(rows, "test"),
-            data=lambda study: drawn_rows(study, "effective-robustness"),
+            data=lambda study: with_averages(drawn_rows(study, "effective-robustness"), "shift"),
         ),
     ),
+    arrange=lambda table: with_averages(table, "shift"),
     section="shifts",
     shown="folded",
     caption="Effective robustness",
