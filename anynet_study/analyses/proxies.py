@@ -171,8 +171,8 @@ MATCH = Analysis[Study](
     ),
     source="paper 1, section 4.3 and Table 3",
     avoid=(
-        "to choose the best member: its class count was chosen beforehand here, and `proxies`"
-        " allows for a choice"
+        "to choose the best member: this one was fixed beforehand, by its number of classes; "
+        "`proxies` allows for a choice"
     ),
     needs=("roles",),
     headings={"target": "target (classes)", "member": "closest (classes)"}
@@ -282,9 +282,9 @@ PROXIES = Analysis[Study](
     topic="Which proxy",
     section="proxies",
     heading="Every member of the family as a proxy",
-    lead="All intervals of the table hold together, so that they also hold for the member that is "
-    "chosen. Those of which it is not “no” that they are the best are the confidence set of the "
-    "best (multiple comparisons with the best, on paired differences): all that can be.",
+    lead="All intervals of the table hold together, so they also hold for a member that is chosen "
+    "because it looks best. The members that are not marked “no” are the confidence set of the "
+    "best (multiple comparisons with the best, on paired differences): any of them can be it.",
     shown="open",
     expected=True,
 )
@@ -317,13 +317,19 @@ BEST_QUARTER = Analysis[Study](
     name="best-quarter",
     title="Proxies among their best quarter, and how many of a target's best they find",
     table=best_quarter,
-    question="Does a proxy rank the best, and does it find the target's best?",
+    question=(
+        "Does a proxy rank the best architectures, and does it find those that are best on the "
+        "target?"
+    ),
     formula=(
         "ρ(proxy, target) over the n/4 that are best on the proxy; "
         "|best n/10 on both| / (n/10), by chance 1/10"
     ),
     source="Clopper and Pearson 1934 for the shares",
-    avoid="with fewer than 40 architectures: a quarter is then less than ten, and says little",
+    avoid=(
+        "with fewer than 40 architectures: a quarter of them is then fewer than ten, and says "
+        "little"
+    ),
     needs=("roles",),
     headings={"quarter": "n of quarter", "estimate": "correlation there", "top": "best"}
     | {"shared": "found", "overlap": "share found"},
@@ -332,11 +338,11 @@ BEST_QUARTER = Analysis[Study](
     section="proxies",
     shown="folded",
     caption="Among the best",
-    note="The correlation over the quarter of the architectures that err least on the proxy, with "
-    "a bootstrap interval of these (by formula below 10). It is lower than that of all, as these "
-    "differ less. “Found”: how many of the tenth that errs least on the target are among as many "
-    "best on the proxy, with the exact binomial interval of their share, which is "
-    "rather too wide.",
+    note="The correlation over the quarter of the architectures with the lowest errors on the "
+    "proxy, with a bootstrap interval (by a formula where they are fewer than 10). It is lower "
+    "than that over all architectures, as these differ less. “Found”: how many of the best tenth "
+    "on the target are also in the best tenth on the proxy, with the exact binomial interval of "
+    "their share, which is somewhat too wide.",
 )
 
 
@@ -379,8 +385,8 @@ REGRET = Analysis[Study](
     table=regret,
     question="How many points of error does it cost to choose an architecture by a proxy?",
     formula=(
-        "E[error on the target of the best of the proxy's k best] - E[least error of n], of "
-        "normal errors correlated by ρ"
+        "E[target error of the best of the proxy's k best] - E[lowest target error of n], for "
+        "normal errors with correlation ρ"
     ),
     source="paper 1, sections 4.2 and 5.1",
     avoid=(
@@ -409,10 +415,10 @@ REGRET = Analysis[Study](
     shown="folded",
     caption="Regret of choosing by a proxy",
     note="Of the k architectures that are best on the proxy, the best on the target is kept. "
-    "Regret: its expected error above the best of as many architectures as here, from the "
-    "correlation of ranks and the spread of the better half, as of normal errors; without the "
-    "noise of training on the target where its reliability is known. Measured are, for "
-    "comparison, the error of this choice, that of k at random, and the least of all runs.",
+    "Regret: by how much its error is expected to exceed the lowest of as many architectures as "
+    "here, for normal errors with this correlation of ranks and the spread of the target's better "
+    "half; without training noise on the target where its reliability is known. For comparison, as "
+    "measured: the error of this choice, of the best of k random architectures, and the lowest.",
 )
 
 
@@ -431,8 +437,8 @@ COSTS = Analysis[Study](
     table=costs,
     question="Which proxies are worth their price?",
     formula=(
-        "ρ(proxy, target) against mean seconds per run; Pareto-optimal: none is as cheap and "
-        "correlates more"
+        "ρ(proxy, target) against mean seconds per run; Pareto-optimal: no proxy that costs as "
+        "little or less correlates more"
     ),
     source="paper 1, section 4.3",
     avoid="where runs were trained on machines of different speeds",
@@ -453,5 +459,5 @@ COSTS = Analysis[Study](
     section="proxies",
     shown="folded",
     caption="Costs of the proxies",
-    note="Seconds: the mean of the completed runs on the proxy.",
+    note="Seconds: the mean over the completed runs on the proxy.",
 )

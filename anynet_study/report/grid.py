@@ -41,10 +41,13 @@ def grid_of(
 ) -> Grid:
     """The table of an analysis as people see it.
 
-    `estimate` is what a page calls the column of that name ("ρ"); `separator` stands between an
-    estimate and its interval.
+    `estimate` is what a page calls a correlation ("ρ") in the heading of the column of that name;
+    `separator` stands between an estimate and its interval.
     """
-    headings = {**kind.headings, **({"estimate": estimate} if estimate else {})}
+    headings = dict(kind.headings)
+    if estimate:
+        said = headings.get("estimate", "correlation")
+        headings["estimate"] = said.replace("correlation", estimate)
     return plain_grid(kind.arrange(table), headings, separator)
 
 

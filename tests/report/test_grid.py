@@ -94,6 +94,9 @@ def test_repeated_names_are_written_once() -> None:
 def test_headings_are_those_of_the_analysis() -> None:
     found = grid.grid_of(TABLE, ANALYSES["correlations"], "τ")
     assert found.headings[:4] == ["dataset", "and", "τ", "p"]
+    for name, heading in (("corrected", "of single runs"), ("over-targets", "average")):
+        assert heading in grid.grid_of(TABLE, ANALYSES[name], "τ").headings
+    assert "τ there" in grid.grid_of(TABLE, ANALYSES["best-quarter"], "τ").headings
 
 
 def test_the_spread_of_the_errors() -> None:
