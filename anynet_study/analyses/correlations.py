@@ -163,6 +163,16 @@ def advised(study: Study, sizes: pd.DataFrame) -> list[str]:
     return [] if serious - {"few"} else narrower(sizes)
 
 
+def arrange_sizes(sizes: pd.DataFrame) -> pd.DataFrame:
+    """For people: with two digits of what is an estimate."""
+    return sizes.assign(
+        **{
+            name: [roughly(count) if pd.notna(count) else "–" for count in sizes[name]]
+            for name in ("for_half", "for_a_tenth")
+        }
+    )
+
+
 SIZES = Analysis[Study](
     name="sizes",
     title="Architectures that narrower intervals need",
@@ -173,6 +183,7 @@ SIZES = Analysis[Study](
     avoid=("where training noise limits a correlation: more architectures do not raise that limit"),
     headings={"estimate": "correlation", "for_half": "n for half the width"}
     | {"for_a_tenth": "n for a width of 0.1"},
+    arrange=arrange_sizes,
     say=advised,
     topic="How sure",
     section="proxies",

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import Parts, listed, stacked
+from anynet_study.analyses.building import Parts, some, stacked
 from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.apr.predictions import UNKNOWN
 from anynet_study.errors import UserError
@@ -42,7 +42,7 @@ def significance(study: Study) -> pd.DataFrame:
 
 def told_apart(significance: pd.DataFrame, level: float) -> list[str]:
     """Whether the test images tell the best architectures apart."""
-    undecided = []
+    undecided, asked = [], significance["dataset"].nunique()
     for dataset, rows in significance.groupby("dataset", sort=False):
         best = rows["a"].iloc[0]
         if not (rows.loc[rows["a"] == best, "p_holm"] <= 1 - level).any():
@@ -50,8 +50,8 @@ def told_apart(significance: pd.DataFrame, level: float) -> list[str]:
     if not undecided:
         return []
     return [
-        f"On {listed(undecided)}, the test images do not separate the best architecture from any "
-        "of the next nine (McNemar's test, corrected)."
+        f"On {some(undecided, asked)}, the test images do not separate the best architecture from "
+        "any of the next nine (McNemar's test, corrected)."
     ]
 
 

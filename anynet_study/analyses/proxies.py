@@ -9,6 +9,7 @@ from anynet_study import apr, plots
 from anynet_study.analyses.building import (
     MARKED,
     any_of,
+    listed,
     some,
     with_averages,
     with_interval,
@@ -216,6 +217,21 @@ def proxies(study: Study) -> pd.DataFrame:
     return apr.best_proxies(study.errors, study.roles, **study.weighted)
 
 
+def chosen(table: pd.DataFrame) -> list[str]:
+    """Which member correlates most with which targets, where there are several of both."""
+    best = table[table["estimate"].notna()].groupby("target", sort=False).first()
+    if len(best) < 2 or table["proxy"].nunique() < 2:
+        return []
+    count = len(best), "targets"
+    parts = [
+        f"{proxy} correlates most with {some(list(rows.index), *count)}"
+        for proxy, rows in best.groupby("proxy", sort=False)
+    ]
+    sure = list(best.index[best["best"] == "yes"])
+    shown = f"for {some(sure, *count)}" if sure else "for none of them"
+    return [f"Of the family, {listed(parts)}; that it is the best is shown {shown}."]
+
+
 def best_proxy(rows: pd.DataFrame) -> str:
     """Which member of the family to use for one target, and how sure that is."""
     target = rows["target"].iloc[0]
@@ -229,8 +245,8 @@ def best_proxy(rows: pd.DataFrame) -> str:
         return f"No proxy for {target} is useful: the best, {best['proxy']}, has {value}."
     if useful == "undecided":
         return (
-            f"No proxy for {target} is demonstrated: that of the best, {best['proxy']}, may be "
-            f"below {least} ({value})."
+            f"No proxy for {target} is shown to be useful: the correlation of the best one, "
+            f"{best['proxy']}, may be below {least} ({value})."
         )
     use = f"For {target}, use {best['proxy']} ({value})"
     if best["high"] < WEAK:
@@ -278,7 +294,10 @@ PROXIES = Analysis[Study](
             "Test errors on each class subset of the source against those on the source itself.",
         ),
     ),
-    say=lambda study, table: [best_proxy(rows) for _, rows in table.groupby("target", sort=False)],
+    say=lambda study, table: [
+        *chosen(table),
+        *(best_proxy(rows) for _, rows in table.groupby("target", sort=False)),
+    ],
     topic="Which proxy",
     section="proxies",
     heading="Every member of the family as a proxy",
@@ -301,16 +320,17 @@ def found_of_the_best(table: pd.DataFrame, source: str) -> list[str]:
     if rows.empty:
         return []
     least = rows.loc[rows["overlap"].idxmin()]
-    fewest = " fewest," if len(rows) > 1 else ""
-    said = [
-        f"Of the {least['top']} architectures that are best on a target,{fewest} "
-        f"{least['shared']} on {least['target']}, are among the {least['top']} best on {source}: "
-        f"a share of {with_interval(least, 'overlap')}, by chance "
+    are = "is" if least["shared"] == 1 else "are"
+    said = (
+        f"Of the {least['top']} architectures that are best on {least['target']}, "
+        f"{least['shared']} {are} among the {least['top']} best on {source}: a share of "
+        f"{with_interval(least, 'overlap')}, where chance gives "
         f"{wording.number(least['by_chance'])}."
-    ]
+    )
     if len(rows) > 1:
-        said[0] += f" The median over the {len(rows)} targets is {rows['shared'].median():g}."
-    return said
+        middle = f"{rows['shared'].median():g}"
+        said += f" No target has fewer; the median over the {len(rows)} targets is {middle}."
+    return [said]
 
 
 BEST_QUARTER = Analysis[Study](
@@ -371,7 +391,9 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
     ]
     if len(rows) > 1:
         middle = f"{100 * float(rows['share'].median()):.0f}%"
-        said[0] += f" The median over the {len(rows)} targets is {middle} of what chance costs."
+        said[0] += (
+            f" The median over the {len(rows)} targets is {middle} of the cost of a random choice."
+        )
     useless = list(rows.loc[~(rows["share_high"] < 1), "target"])
     if useless:
         where = some(useless, len(rows), "targets")

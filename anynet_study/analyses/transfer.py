@@ -106,7 +106,8 @@ BEYOND = Analysis[Study](
     needs=("roles",),
     headings={"r2_source": "R² of source", "r2_average": "of others", "r2_both": "of both"}
     | {"f_average": "F of others", "p_average": "p of others", "f_source": "F of source"}
-    | {"p_source": "p of source", "p_average_holm": "Holm", "p_source_holm": "Holm"},
+    | {"p_source": "p of source", "p_average_holm": "p of others (Holm)"}
+    | {"p_source_holm": "p of source (Holm)"},
     section="transfer",
     shown="folded",
     caption="What the other targets explain beyond the source",

@@ -20,6 +20,8 @@ WHY_NO_INTERVAL = (
 #: Names of columns with p-values, and prefixes of columns with numbers from 0 to 1.
 P_VALUE = re.compile(r"(\w+_)?p(_\w+)?")
 SHARES = ("probability", "share", "improved", "swapped")
+#: Ends of the names of columns that are whole with whole intervals.
+RANKS = ("rank", "rank_change")
 
 
 @dataclass(frozen=True)
@@ -105,16 +107,19 @@ def _cells(table: pd.DataFrame, name: str, separator: str) -> list[str]:
     if low not in table:
         return [_cell(name, value) for value in table[name]]
     ends = zip(table[name], table[low], table[high], strict=True)
-    return [with_interval(*values, separator) for values in ends]
+    digits = 0 if name.endswith(RANKS) else 2
+    return [with_interval(*values, separator, digits) for values in ends]
 
 
-def with_interval(estimate: float, low: float, high: float, separator: str = " ") -> str:
+def with_interval(
+    estimate: float, low: float, high: float, separator: str = " ", digits: int = 2
+) -> str:
     """`0.81 [0.62, 0.91]`."""
     if pd.isna(estimate):
         return "–"
     if pd.isna(low) or pd.isna(high):
-        return f"{wording.number(estimate)}{separator}{NO_INTERVAL}"
-    return f"{wording.number(estimate)}{separator}{wording.interval(low, high)}"
+        return f"{wording.number(estimate, digits)}{separator}{NO_INTERVAL}"
+    return f"{wording.number(estimate, digits)}{separator}{wording.interval(low, high, digits)}"
 
 
 def _cell(name: str, value: Any) -> str:
