@@ -86,6 +86,27 @@ def merge_repeats(grid: Grid) -> Grid:
     return replace(grid, rows=rows)
 
 
+def markdown(grid: Grid) -> str:
+    """A table of GitHub's Markdown, without a line end."""
+    sides = ["---" if column < grid.names else "---:" for column in range(len(grid.headings))]
+    lines = [" | ".join(row).replace("\n", " ") for row in [grid.headings, sides, *grid.rows]]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def with_tables(page: str, new: Mapping[str, str]) -> str:
+    """A page of Markdown with the `new` tables in place of those that follow their titles.
+
+    A title stands in italics in a paragraph of its own. Raises ValueError for a title that is not
+    there exactly once.
+    """
+    for title, table in new.items():
+        place = rf"(\*{re.escape(title)}\*\n\n)(\|.*\n)*\n?"
+        page, count = re.subn(place, rf"\g<1>{table}\n\n", page)
+        if count != 1:
+            raise ValueError(f"the page has the title *{title}* {count} times, instead of once")
+    return page
+
+
 def _interval_of(table: pd.DataFrame) -> str:
     """The column that low and high belong to: the estimate, or else the column before them."""
     if "estimate" in table or "low" not in table:

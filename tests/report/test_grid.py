@@ -95,6 +95,17 @@ def test_repeated_names_are_written_once() -> None:
     assert [row[0] for row in found.rows] == ["a", "", "b", "a"]
 
 
+def test_tables_of_a_page_are_replaced_below_their_titles() -> None:
+    new = grid.markdown(grid.Grid(["t", "n"], [["a", "1"]]))
+    assert new == "| t | n |\n| --- | ---: |\n| a | 1 |"
+    page = "*One*\n\n| old |\n| --- |\n\nText.\n\n*Two*\n\n"
+    found = grid.with_tables(page, {"One": new, "Two": new})
+    assert found == f"*One*\n\n{new}\n\nText.\n\n*Two*\n\n{new}\n\n"
+    assert grid.with_tables(found, {"One": new, "Two": new}) == found
+    with pytest.raises(ValueError, match=r"title \*Three\* 0 times"):
+        grid.with_tables(page, {"Three": new})
+
+
 def test_headings_are_those_of_the_analysis() -> None:
     found = grid.grid_of(TABLE, ANALYSES["correlations"], "τ")
     assert found.headings[:4] == ["dataset", "and", "τ", "p"]
