@@ -232,8 +232,7 @@ def effective_robustness(
     columns = ["architecture", "shift", "base", "accuracy", "expected", *ends, "robust"]
     family = None if images is None else counted(asked, "row")
     result, averages = _without_average(result[[*columns, "baseline", "note"]])
-    how = {"scale": scale, "family": family, "averages": averages}
-    return with_attrs(result, level, n=len(fitted), **how)
+    return with_attrs(result, level, n=len(fitted), scale=scale, family=family, averages=averages)
 
 
 def _sampling_errors(accuracies: Floats, images: int, scale: Scale) -> Floats:
