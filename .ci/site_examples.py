@@ -57,7 +57,7 @@ def examples() -> dict[str, Example]:
     with tempfile.TemporaryDirectory() as scratch:
         studies = {
             "the study across domains": gallery["DOMAINS"],
-            "a small synthetic study": gallery["miniature"](Path(scratch) / "miniature"),
+            "a small synthetic study": gallery["miniature"](Path(scratch) / "miniature", count=5),
         }
         loaded = {
             name: anynet_study.load(path, resamples=RESAMPLES) for name, path in studies.items()

@@ -72,6 +72,11 @@ EVALUATIONS = {
 IMAGES, EPOCHS = 200, (2, 4)
 #: Datasets on which a recipe was tuned, and the learning rates that were tried.
 TUNED, RATES = ("base", "target-0"), (0.05, 0.1, 0.2)
+#: What datasets are versions of.
+VARIANTS = {
+    "target-0": '{"base": "target-0"}',
+    "target-1": '{"base": "target-0", "balanced": true}',
+}
 #: Datasets whose networks have evaluations.
 TESTED = ("base", "base-5", "base-2", "target-0")
 
@@ -91,7 +96,8 @@ class Shown:
 def miniature(folder: Path, architectures: int = 24, count: int = 4) -> Path:
     """A store of two recipes with predictions, curves, and evaluations of every kind; one is tuned.
 
-    Of `count` datasets: the source, a target, two subsets of the source's classes, more targets.
+    Of `count` datasets: the source, a target, two subsets of the source's classes, more targets,
+    of which the first is said to be the target's balanced version.
     Beside it are distances of these datasets.
     """
     folder.mkdir(parents=True)
@@ -101,7 +107,8 @@ def miniature(folder: Path, architectures: int = 24, count: int = 4) -> Path:
     truth = generator.integers(0, 10, IMAGES).astype(np.uint16)
     sizes = {"base": 8000, "base-5": 4000, "base-2": 1600}
     images = study.datasets["dataset"].map(sizes).fillna(8000).astype(int)
-    datasets = study.datasets.assign(train_images=images)
+    variants = study.datasets["dataset"].map(VARIANTS).fillna("{}")
+    datasets = study.datasets.assign(train_images=images, variant=variants)
     seconds = dict(zip(datasets["dataset"], images / 100, strict=True))
     tried: list[dict[str, Any]] = []
     with (
