@@ -95,9 +95,7 @@ def with_noise(n: int, icc: float, own: float, seed: int) -> tuple[pd.DataFrame,
     return table, pd.concat([long, pd.DataFrame(again | {"score": 70 + 3 * source[:, 1]})])
 
 
-@pytest.mark.parametrize(
-    ("icc", "own", "fewest", "most"), [(0.7, 0.0, 0, 6), (0.85, 4.0, 24, 30)]
-)
+@pytest.mark.parametrize(("icc", "own", "fewest", "most"), [(0.7, 0.0, 0, 6), (0.85, 4.0, 24, 30)])
 def test_noise_of_the_source_lets_others_explain_nothing_more(
     icc: float, own: float, fewest: int, most: int
 ) -> None:
