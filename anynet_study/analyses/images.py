@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import Parts, listed, stacked
+from anynet_study.analyses.building import Parts, stacked
 from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.apr.predictions import UNKNOWN
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, listed
 from anynet_study.study import Study
 
 #: The name of a dataset's own test set.

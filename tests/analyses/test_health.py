@@ -37,7 +37,7 @@ def kinds(evidence: Evidence) -> list[tuple[str, bool]]:
 
 def test_a_healthy_study_has_none() -> None:
     many = runs({"a": list(np.linspace(10, 40, 60))}, replicates=2, noise=0.5)
-    assert kinds(Evidence(many, datasets(90.0, 1000), {"a": 120})) == []
+    assert kinds(Evidence.of(many, datasets(90.0, 1000), planned={"a": 120})) == []
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_healthy_study_has_none() -> None:
 )
 def test_networks_that_guess(guess: float, images: float, expected: bool | None) -> None:
     errors = {"a": [*np.linspace(10, 30, 36), *[guess] * 24]}
-    found = concerns(Evidence(runs(errors), datasets(50.0, images)))
+    found = concerns(Evidence.of(runs(errors), datasets(50.0, images)))
     assert [it.serious for it in found] == ([] if expected is None else [expected])
     if expected:
         assert found[0].said == (
@@ -63,26 +63,26 @@ def test_networks_that_guess(guess: float, images: float, expected: bool | None)
 
 
 def test_few_that_guess_are_told_of_but_not_serious() -> None:
-    evidence = Evidence(runs({"a": [10.0] * 59 + [90.0]}), datasets(90.0))
+    evidence = Evidence.of(runs({"a": [10.0] * 59 + [90.0]}), datasets(90.0))
     assert kinds(evidence) == [("guessing", False)]
 
 
 def test_where_runs_diverged_a_higher_rate_is_no_advice() -> None:
     table = runs({"a": [10.0] * 30 + [90.0] * 30})
     table.loc[40:, "status"] = "diverged"
-    (found,) = concerns(Evidence(table, datasets(90.0)))
+    (found,) = concerns(Evidence.of(table, datasets(90.0)))
     assert found.advice.startswith("20 runs there diverged: lower the learning rate on a")
-    (imported,) = concerns(Evidence(table, datasets(90.0), trains=False))
+    (imported,) = concerns(Evidence.of(table, datasets(90.0), trains=False))
     assert imported.advice == ""
 
 
 def test_noise_that_hides_the_architectures() -> None:
     noisy = runs({"a": [20.0] * 60}, replicates=2, noise=1.0)
-    (found,) = concerns(Evidence(noisy, datasets(90.0)))
+    (found,) = concerns(Evidence.of(noisy, datasets(90.0)))
     assert (found.kind, found.serious) == ("noise", True)
     assert "it is not shown that architectures differ at all on a (ICC" in found.said
     some = runs({"a": list(np.linspace(18, 22, 60))}, replicates=2, noise=2.5)
-    (found,) = concerns(Evidence(some, datasets(90.0)))
+    (found,) = concerns(Evidence.of(some, datasets(90.0)))
     assert (found.kind, found.serious) == ("noise", False)
     assert "most of the differences between single runs on a (ICC 0.3" in found.said
 
@@ -90,25 +90,27 @@ def test_noise_that_hides_the_architectures() -> None:
 def test_runs_that_lack_or_failed() -> None:
     table = runs({"a": list(np.linspace(10, 40, 60)), "b": list(np.linspace(10, 40, 50))})
     table.loc[table.index[:2], ["status", "error"]] = ["failed", math.nan]
-    found = concerns(Evidence(table, datasets(90.0), {"a": 60, "b": 60}))
+    found = concerns(Evidence.of(table, datasets(90.0), planned={"a": 60, "b": 60}))
     assert [it.said for it in found] == [
         "10 of 120 planned runs are not recorded yet (10 on b).",
         "2 of 110 runs failed (2 on a).",
     ]
-    assert kinds(Evidence(table, datasets(90.0), {"a": 200}))[0] == ("missing", True)
+    assert kinds(Evidence.of(table, datasets(90.0), planned={"a": 200}))[0] == ("missing", True)
 
 
 @pytest.mark.parametrize(("count", "told"), [(49, False), (9, True), (50, None)])
 def test_a_small_population(count: int, told: bool | None) -> None:
-    found = concerns(Evidence(runs({"a": list(np.linspace(10, 40, count))}), datasets(90.0)))
+    found = concerns(Evidence.of(runs({"a": list(np.linspace(10, 40, count))}), datasets(90.0)))
     assert [it.serious for it in found] == ([] if told is None else [told])
-    weighted = Evidence(runs({"a": [1.0] * 60}), datasets(90.0), effective=4.2)
+    weighted = Evidence.of(runs({"a": [1.0] * 60}), datasets(90.0), effective=4.2)
     assert "of unequal weights and as good as 4," in concerns(weighted)[0].said
 
 
 def test_the_worst_comes_first() -> None:
     table = runs({"a": [90.0] * 40}, replicates=2, noise=0.1)
-    evidence = Evidence(table, datasets(90.0), {"a": 81}, backends="two backends are mixed")
+    evidence = Evidence.of(
+        table, datasets(90.0), planned={"a": 81}, backends="two backends are mixed"
+    )
     assert kinds(evidence) == [
         *(("guessing", True), ("noise", True)),
         *(("missing", False), ("backends", False), ("few", False)),
