@@ -1,17 +1,35 @@
 """What makes an answer worth little is found, in the order of its weight, with advice that fits."""
 
 import math
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scripted_study import PACKED
 from small_study import run_records, small_study, write_store
+from tiny_study import TINY
 
-from anynet_study.analyses import Concern, Evidence, concerns, concerns_of, load, study_of
+from anynet_study.analyses import (
+    Concern,
+    Evidence,
+    concerns,
+    concerns_of,
+    concerns_so_far,
+    load,
+    study_of,
+)
 from anynet_study.analyses.correlations import advised
 from anynet_study.analyses.health import RUNS
 from anynet_study.analysis import Options
+from anynet_study.dispatch import JournalReader, OpenStudy, open_sweep
+from anynet_study.planning import PlannedRun
+from anynet_study.stages import collect_study
+from anynet_study.store import JournalWriter, RunRecord
 
 
 def runs(errors: dict[str, list[float]], replicates: int = 1, noise: float = 0.0) -> pd.DataFrame:
@@ -146,3 +164,63 @@ def test_more_architectures_are_no_advice_where_networks_guess(tmp_path: Path) -
 def test_a_concern_is_a_sentence_with_advice() -> None:
     assert str(Concern("few", "Few.", "More.")) == "Few. More."
     assert str(Concern("few", "Few.")) == "Few."
+
+
+@pytest.fixture
+def training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., OpenStudy]:
+    """A function that begins a study with a record of every run but the last two."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANYNET_DATA", PACKED)
+
+    def begun(*changes: str) -> OpenStudy:
+        Path("tiny.yaml").write_text(TINY)
+        study = open_sweep(Path("tiny.yaml"), changes)
+        study.begin()
+        generator = np.random.default_rng(0)
+        with JournalWriter(study.folder.journals / "n1-1-x.arrow") as journal:
+            for number, run in enumerate(study.plan[:-2]):
+                error = float(generator.uniform(30, 95))
+                for attempt in ("failed", "diverged" if error > 90 else "completed"):
+                    journal.append(row(run, attempt, error, started=float(number)))
+                journal.append(row(run, "completed", 0.0, started=1e6))  # a later one
+        return study
+
+    return begun
+
+
+def row(run: PlannedRun, status: Any, error: float, **more: Any) -> RunRecord:
+    failed = status == "failed"
+    known = {"run_id": run.run_id, "architecture": run.architecture, "dataset": run.dataset}
+    known |= {"recipe": run.recipe, "replicate": run.replicate, "metric": "top1", "spec": "{}"}
+    known |= {"error": math.nan if failed else error, "failure_kind": "node" if failed else ""}
+    known |= dict.fromkeys(["host", "device", "torch_version", "code_version"], "")
+    return RunRecord(status=status, seconds=1.0, **known, **more)
+
+
+@pytest.mark.parametrize("changes", [[], ["replicates.count=2"]])
+def test_a_study_that_trains_is_told_what_its_store_would_say(
+    training: Callable[..., OpenStudy], changes: list[str]
+) -> None:
+    study = training(*changes)
+    reader = JournalReader(study.folder.journals)
+    reader.read()
+    found = concerns_so_far(study, reader)
+    assert [it.kind for it in found] == ["guessing", "noise"][: 1 + len(changes)]
+    collect_study(study)
+    stored = concerns_of(load(study.folder.results, resamples=2_000))
+    assert found == [it for it in stored if it.kind in ("guessing", "noise")]
+
+
+def test_status_of_runs_without_replicates_needs_no_statistics(
+    training: Callable[..., OpenStudy],
+) -> None:
+    training()
+    script = (
+        "import sys, anynet_study.cli\n"
+        "sys.argv = ['anynet-study', 'status', 'tiny']\n"
+        "try:\n    anynet_study.cli.main()\n"
+        "finally:\n    print(*{'pandas', 'scipy', 'torch'} & {*sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "Not shown to do better than guessing" in done.stdout
+    assert done.stderr.split() == []
