@@ -10,7 +10,7 @@ from anynet_study import apr, plots
 from anynet_study.analyses.building import Parts, some, stacked
 from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.apr.predictions import UNKNOWN
-from anynet_study.errors import UserError, listed
+from anynet_study.errors import UserError
 from anynet_study.study import Study
 
 #: The name of a dataset's own test set.
