@@ -33,6 +33,8 @@ ROOT = Path(__file__).parents[1]
 PAGE, PICTURES = "gallery.md", "pictures/analyses"
 MARK = re.compile(r"<!-- example of ([\w-]+) -->")
 RESAMPLES, ROWS = 200, 5
+#: An interval and the space before it stay in one line.
+INTERVAL, NO_BREAK = re.compile(r" \[[^]|]*\]"), "\u00a0"
 #: Dots per inch, and colours: enough for letters on a screen.
 DOTS, COLOURS = 150, 64
 
@@ -98,7 +100,8 @@ def table_of(study: Study, analysis: Analysis[Any]) -> str:
     grid = grid_of(study.table(analysis.name), analysis)
     count = len(grid.rows)
     rest = f"\n\nThe first {ROWS} of {count} rows." if count > ROWS else ""
-    return markdown(replace(grid, rows=grid.rows[:ROWS])) + rest
+    table = markdown(replace(grid, rows=grid.rows[:ROWS]))
+    return INTERVAL.sub(lambda found: found[0].replace(" ", NO_BREAK), table) + rest
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -122,6 +125,7 @@ def as_shown(name: str, example: Example) -> str:
     said = f"Example, of {example.of}:"
     if not example.picture:
         return f"{said}\n\n{example.table}"
-    picture = f"![{name}]({PICTURES}/{name}.png){{ .example loading=lazy }}"
+    path = f"{PICTURES}/{name}.png"
+    picture = f"[![{name}]({path}){{ .example loading=lazy }}]({path})"  # a click shows it larger
     caption = html.escape(example.caption, quote=False)
     return f"{said}\n\n{picture}\n\n*{caption}*\n\n{example.table}"
