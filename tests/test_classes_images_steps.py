@@ -206,7 +206,7 @@ def test_the_best_quarter_is_that_of_the_target(questions: ModuleType) -> None:
             best = data.errors[target].nsmallest(25).index
             rho.append(spearmanr(*data.errors.loc[best, [member, target]].T.to_numpy()).statistic)
             shared.append(len({*best} & {*data.errors[member].nsmallest(25).index}) / 25)
-        assert table.loc[member, "estimate"] == pytest.approx(np.mean(rho))
+        assert table.loc[member, "correlation"] == pytest.approx(np.mean(rho))
         assert table.loc[member, "shared"] == pytest.approx(np.mean(shared))
         assert table.loc[member, "shared_low"] < np.mean(shared) < table.loc[member, "shared_high"]
     assert (table["architectures"] == 25).all()

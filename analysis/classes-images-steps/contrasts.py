@@ -20,7 +20,7 @@ from anynet_study.apr.bootstrap import (
 )
 from anynet_study.apr.drivers import partial_correlations
 from anynet_study.apr.noise import first_runs, freed, reliabilities
-from anynet_study.apr.options import Multiplicities
+from anynet_study.apr.options import Floats, Multiplicities
 from anynet_study.apr.over_targets import random_average
 from anynet_study.apr.simultaneous import can_be_largest
 
@@ -244,9 +244,8 @@ def best_members(worths: Worths) -> dict[str, list[str]]:
     """
     found = {}
     for place, target in enumerate((*TARGETS, "average")):
-        each = stacked(
-            [it.average() if target == "average" else it[[place]] for it in worths.values()]
-        )
+        one = slice(place, place + 1)
+        each = stacked([it.average() if target == "average" else it[one] for it in worths.values()])
         held = can_be_largest(each, LEVEL)
         order = np.argsort(-each.estimate, kind="stable")
         found[target] = [MEMBERS[index] for index in order if held[index]]
@@ -256,10 +255,10 @@ def best_members(worths: Worths) -> dict[str, list[str]]:
 def best_quarter(data: Data) -> pd.DataFrame:
     """Of the quarter of architectures that err least on a target, on average over the targets.
 
-    DataFrame[member, estimate, low, high, shared, shared_low, shared_high, architectures]: the
-    correlation of the errors on member and target among them, not freed of noise, and the share of
-    them that is in the member's best quarter; a quarter by chance. Intervals are for these
-    architectures as the best: who is among them is not resampled.
+    DataFrame[member, correlation, shared, architectures], with intervals: the correlation of the
+    errors on member and target among them, not freed of noise, and the share of them that is in the
+    member's best quarter; a quarter by chance. Intervals are for these architectures as the best:
+    who is among them is not resampled.
     """
     errors = data.errors.drop(columns=LEFT_OUT)
     values, place = errors.to_numpy(), {name: index for index, name in enumerate(errors)}
@@ -270,15 +269,15 @@ def best_quarter(data: Data) -> pd.DataFrame:
     pairs = np.array([(place[m], place[t]) for m in MEMBERS for t in TARGETS])
     of_target, in_both = best[pairs[:, 1]], best[pairs].all(axis=1)
 
-    def shares(counts: Multiplicities) -> np.ndarray:
-        return (counts @ in_both.T) / np.maximum(counts @ of_target.T, 1)
+    def shares(counts: Multiplicities) -> Floats:
+        return np.asarray((counts @ in_both.T) / np.maximum(counts @ of_target.T, 1), float)
 
     ranks = resample_correlations(values, PairSet(pairs, of_target), "spearman", RESAMPLES, 0)
     overlap = resample(shares, len(values), RESAMPLES, 0)
     rows = [
         {
             "member": member,
-            **_row(correlation.average(), LEVEL),
+            **_row(correlation.average(), LEVEL, "correlation"),
             **_row(share.average(), LEVEL, "shared"),
         }
         for (member, correlation), share in zip(
