@@ -43,6 +43,9 @@ def test_columns_of_their_own_intervals() -> None:
             "rho_source": [0.31],
             "rho_source_low": [0.12],
             "rho_source_high": [0.53],
+            "new_rank": [41.0],
+            "new_rank_low": [17.0],
+            "new_rank_high": [61.0],
             "mean": [41.5],
             "low": [40.25],
             "high": [43.75],
@@ -55,6 +58,7 @@ def test_columns_of_their_own_intervals() -> None:
     assert dict(zip(found.headings, found.rows[0], strict=True)) == {
         "target": "x",
         "rho source": "0.31 [0.12, 0.53]",
+        "new rank": "41 [17, 61]",
         "mean": "41.50 [40.25, 43.75]",
         "probability best": "87%",
         "flips sign": "yes",
@@ -105,6 +109,8 @@ def test_tables_of_a_page_are_replaced_below_their_titles() -> None:
 def test_headings_are_those_of_the_analysis() -> None:
     found = grid.grid_of(TABLE, ANALYSES["correlations"], "τ")
     assert found.headings[:4] == ["dataset", "and", "τ", "p"]
+    assert "of single runs" in grid.grid_of(TABLE, ANALYSES["corrected"], "τ").headings
+    assert "τ there" in grid.grid_of(TABLE, ANALYSES["best-quarter"], "τ").headings
 
 
 def test_the_spread_of_the_errors() -> None:
