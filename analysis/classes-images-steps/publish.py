@@ -19,7 +19,14 @@ from matplotlib.figure import Figure
 import anynet_study
 from anynet_study import plots
 from anynet_study.plots import style, wording
-from anynet_study.report import markdown, merge_repeats, plain_grid, with_tables, write_report
+from anynet_study.report import (
+    error_grid,
+    markdown,
+    merge_repeats,
+    plain_grid,
+    with_tables,
+    write_report,
+)
 from anynet_study.study import Study
 
 HERE = Path(__file__).parent
@@ -31,6 +38,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     MEASURED: {"color": style.GREY, "marker": "s", "markerfacecolor": "white"},
     AT_EQUAL_DEPTH: {"color": style.GREEN, "marker": "D", "markerfacecolor": "white"},
 }
+LEARNT = "Errors of the architectures on the test images (%), and those of guessing"
 WORTH = "worth: mean correlation with six targets"
 
 
@@ -43,7 +51,8 @@ def data_of(study: Study) -> Data:
 def tables(study: Study) -> dict[str, str]:
     """The tables of README.md as Markdown, by title."""
     data = data_of(study)
-    return tables_of(data, contrasts.worths(data))
+    found = tables_of(data, contrasts.worths(data))
+    return found | {LEARNT: markdown(error_grid(study.errors, study.datasets))}
 
 
 def tables_of(data: Data, worths: Worths) -> dict[str, str]:
@@ -61,7 +70,7 @@ def tables_of(data: Data, worths: Worths) -> dict[str, str]:
             data
         ),
         "Worth for each target": for_each_target(data),
-        "Members that can be the best for a target, at 95%": best(worths),
+        "Members that cannot be the best for a target, at 95%": best(worths),
     }
     headings = {
         "estimate": "difference of worth",
@@ -93,9 +102,12 @@ def for_each_target(data: Data) -> pd.DataFrame:
 
 
 def best(worths: Worths) -> pd.DataFrame:
-    """The confidence sets in words."""
+    """The confidence sets, by who is not in them."""
     rows = contrasts.best_members(worths).items()
-    return pd.DataFrame([{"target": name, "members": ", ".join(held)} for name, held in rows])
+    found = [
+        (name, held[0], ", ".join(it for it in MEMBERS if it not in held)) for name, held in rows
+    ]
+    return pd.DataFrame(found, columns=["target", "estimated best", "cannot be the best"])
 
 
 @style.styled
@@ -162,7 +174,7 @@ def main() -> None:
     write_report(study, HERE / "report")
     contrasts.by_target(data).to_csv(HERE / "worths.csv", index=False, float_format="%.4f")
     page = HERE / "README.md"
-    page.write_text(with_tables(page.read_text(), tables_of(data, worths)))
+    page.write_text(with_tables(page.read_text(), tables(study)))
 
 
 if __name__ == "__main__":
