@@ -20,7 +20,6 @@ import anynet_study
 from anynet_study import plots
 from anynet_study.plots import style, wording
 from anynet_study.report import (
-    error_grid,
     markdown,
     merge_repeats,
     plain_grid,
@@ -38,7 +37,8 @@ LOOKS: dict[str, dict[str, Any]] = {
     MEASURED: {"color": style.GREY, "marker": "s", "markerfacecolor": "white"},
     AT_EQUAL_DEPTH: {"color": style.GREEN, "marker": "D", "markerfacecolor": "white"},
 }
-LEARNT = "Errors of the architectures on the test images (%), and those of guessing"
+#: What figures show of differences and of worths; that of noisy members can be anything.
+RANGE, MOST = (-0.85, 0.65), 1.1
 WORTH = "worth: mean correlation with six targets"
 
 
@@ -51,8 +51,7 @@ def data_of(study: Study) -> Data:
 def tables(study: Study) -> dict[str, str]:
     """The tables of README.md as Markdown, by title."""
     data = data_of(study)
-    found = tables_of(data, contrasts.worths(data))
-    return found | {LEARNT: markdown(error_grid(study.errors, study.datasets))}
+    return tables_of(data, contrasts.worths(data))
 
 
 def tables_of(data: Data, worths: Worths) -> dict[str, str]:
@@ -134,7 +133,12 @@ def contrast_figure(data: Data, worths: Worths) -> Figure:
     beside: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
     for place, said in enumerate(family["matters"]):
         axes.text(1.01, place, f"matters: {said}", fontsize=6.5, **beside)
-    axes.set(ylim=(len(family) - 0.5, -0.5))
+    axes.set(ylim=(len(family) - 0.5, -0.5), xlim=RANGE)
+    for place, end in enumerate(family["high"]):
+        if end > RANGE[1]:
+            axes.text(
+                RANGE[1], place - 0.26, f"to {end:.2f} →", ha="right", va="bottom", fontsize=6
+            )
     axes.set_xlabel(f"difference of worth (n = {len(data.errors)} architectures, six targets)")
     drawn.legend(*axes.get_legend_handles_labels())
     return drawn.figure
@@ -161,7 +165,10 @@ def _draw_worths(axes: Axes, rows: pd.DataFrame, factor: str) -> None:
         look = LOOKS[name]
         style.draw_intervals(axes, rows, column, places + away, across=False, label=name, **look)
     axes.set_xticks(places, [f"{value:,}" for value in rows[factor]])
-    axes.set(xlim=(-0.6, len(rows) - 0.4), xlabel=factor)
+    axes.set(xlim=(-0.6, len(rows) - 0.4), ylim=(0, MOST), xlabel=factor)
+    for place, end in enumerate(rows["worth_high"]):
+        if end > MOST:
+            axes.text(place, MOST, f"to {end:.2f} ↑", ha="left", va="top", fontsize=6)
 
 
 def main() -> None:
@@ -174,7 +181,7 @@ def main() -> None:
     write_report(study, HERE / "report")
     contrasts.by_target(data).to_csv(HERE / "worths.csv", index=False, float_format="%.4f")
     page = HERE / "README.md"
-    page.write_text(with_tables(page.read_text(), tables(study)))
+    page.write_text(with_tables(page.read_text(), tables_of(data, worths)))
 
 
 if __name__ == "__main__":
