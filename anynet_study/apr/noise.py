@@ -90,7 +90,11 @@ def noise_ceiling(
             value = float(icc.estimate[0])
             row = {"dataset": dataset, "architectures": len(table), "replicates": len(part)}
             row |= {"within_std": within, "between_std": between, "icc": value}
-            row |= {"icc_low": float(ends[0][0]), "icc_high": min(float(ends[1][0]), 1.0)}
+            # Widened ends can lie beyond what a correlation can be.
+            row |= {
+                "icc_low": max(float(ends[0][0]), -1.0),
+                "icc_high": min(float(ends[1][0]), 1.0),
+            }
             rows.append(row | {"ceiling": float(np.sqrt(np.clip(value, 0.0, 1.0)))})
     result = pd.DataFrame(rows, columns=CEILINGS)
     return with_attrs(result, level, method, n=result["architectures"].max() if rows else 0)
