@@ -42,10 +42,10 @@ GroupColumn = Annotated[
 SplitColumn = Annotated[str | None, opt("Its column of splits, or none.", metavar="NAME")]
 SplitValues = Annotated[
     str | None,
-    opt("What its words mean, such as 0=train,2=test.", metavar="WORD=PART"),
+    opt("What its values mean, such as 0=train,2=test.", metavar="WORD=PART"),
 ]
 LabelSeparator = Annotated[
-    str | None, opt("What is between several classes in one cell.", metavar="MARK")
+    str | None, opt("The separator between several classes in one cell.", metavar="MARK")
 ]
 NoClass = Annotated[
     str | None, opt("The class of images without one; none leaves them out.", metavar="NAME")

@@ -216,4 +216,4 @@ def test_intervals_stay_within_what_a_correlation_can_be() -> None:
     for seed in range(5):
         runs = simulate(np.random.default_rng(seed), [2, 2, 2, 1, 1, 1], 0.0, 1.0)
         row = noise_ceiling(runs, resamples=200).iloc[0]
-        assert -1 <= row["icc_low"] <= row["icc_high"] <= 1
+        assert -1 <= row["icc_low"] <= row["icc"] <= row["icc_high"] <= 1

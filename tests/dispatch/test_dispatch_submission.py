@@ -136,7 +136,8 @@ def test_other_refusals_are_failures_in_one_line(
     slurm.set(max_submit=0, refusal=f"sbatch: error: {words}\n")
     told = typed("launch", "tiny.yaml", *SHORT)
     assert told.code == 1
-    assert told.err.splitlines()[-1] == f"failed: sbatch: {words}"
+    hint = "anynet-study doctor shows what this site has"
+    assert told.err.splitlines()[-1] == f"failed: sbatch: {words}; {hint}"
     assert list(submissions(study.jobs)) == []
     assert list(study.logs.iterdir()) == []  # nor what submitit wrote
 
