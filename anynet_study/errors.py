@@ -1,7 +1,7 @@
 """How commands end badly, each with its exit code, and what their one line of reason is made of."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 #: What would end the line, or give the terminal an order.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
@@ -35,6 +35,17 @@ def nearest(value: object, legal: Iterable[str]) -> str:
     """` (did you mean 'match'?)` of the legal name most like `value`; nothing where none is."""
     matches = difflib.get_close_matches(str(value), list(legal), n=1)
     return f" (did you mean {matches[0]!r}?)" if matches else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def some_of(names: Iterable[object], most: int = 12) -> list[str]:
+    """All names, or of very many the first and how many more there are."""
+    texts = [str(name) for name in names]
+    return texts if len(texts) <= most else [*texts[: most - 1], f"{len(texts) - most + 1} more"]
 
 
 def amount(value: float, digits: int = 4, smallest: float = 1e3) -> str:
