@@ -103,8 +103,8 @@ def test_older_names_are_understood(study: Study) -> None:
         UserError, match=r"unknown table 'machts' \(did you mean 'match'\?\); choose"
     ):
         study.table("machts")
-    with pytest.raises(UserError, match="unknown table 'sauce'; choose from correlations, match"):
-        study.table("sauce")
+    with pytest.raises(UserError, match="unknown table 'xyz'; choose from correlations, match"):
+        study.table("xyz")
 
 
 def test_what_a_study_lacks_is_said(study: Study) -> None:
