@@ -6,7 +6,9 @@
 A row: what is asked of which population, how many studies were simulated, and the share of them
 in which the interval held the truth (nominally 95%), or in which one conclusion of a family or more
 was wrong (nominally at most 5%). A share p of m studies has a standard error of
-sqrt(p (1 - p) / m): 1.5 points for 95% of 200.
+sqrt(p (1 - p) / m): 1.5 points for 95% of 200. Where the data leave an end of an interval open, as
+where noise may be all there is, none is printed: "none" is the share of these, and the other share
+is that of the rest.
 
 Populations are normal but where the row says otherwise: "fanning", where the spread of one error
 grows with the other; "coarse", errors of few distinct values; "skewed", lognormal effects;
@@ -31,8 +33,8 @@ from anynet_study.metrics import auroc_interval, error_interval
 
 RESAMPLES = 1000
 Generator = np.random.Generator
-#: Simulates one study: whether its interval held, or a conclusion was wrong.
-Study = Callable[[Generator, int], bool]
+#: Simulates one study: whether its interval held, or a conclusion was wrong; None: no interval.
+Study = Callable[[Generator, int], bool | None]
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class Row:
     study: Study
     #: Whether a True is a wrong conclusion, and not an interval that held.
     wrong: bool = False
+
+
+def held(low: float, truth: float, high: float) -> bool | None:
+    """Whether an interval holds the truth; None of no interval."""
+    return None if np.isnan(low) else bool(low <= truth <= high)
 
 
 def spearman(r: float) -> float:
@@ -81,7 +88,7 @@ def of_rho(population: Callable[..., Floats], r: float, n: int) -> Study:
             values, pairwise(values, [(0, 1)]), "spearman", RESAMPLES, seed
         )
         [low], [high] = found.interval(0.95)
-        return bool(low <= truth() <= high)
+        return held(low, truth(), high)
 
     return study
 
@@ -97,7 +104,7 @@ def of_difference(rhos: tuple[float, float, float], n: int) -> Study:
         pairs = pairwise(values, [(0, 2), (1, 2)])
         found = resample_correlations(values, pairs, "spearman", RESAMPLES, seed)
         [low], [high] = (found[1:] - found[:1]).interval(0.95)
-        return bool(low <= truth <= high)
+        return held(low, truth, high)
 
     return study
 
@@ -115,7 +122,7 @@ def equals(n: int, proxies: int, chosen: bool) -> Study:
             return not can_be_largest(found, 0.95).all()
         low, high = simultaneous(found, 0.95)
         best = int(np.argmax(found.estimate))
-        return bool(low[best] <= truth <= high[best])
+        return held(low[best], truth, high[best])
 
     return study
 
@@ -154,7 +161,7 @@ def among_the_best(population: Callable[..., Floats], r: float, n: int, what: st
     def study(draw: Generator, seed: int) -> bool:
         table = pd.DataFrame(population(r, n, draw), columns=["a", "b"])
         row = apr.among_best(table, roles, resamples=RESAMPLES, seed=seed).iloc[0]
-        return bool(row[low] <= truth() <= row[high])
+        return held(row[low], truth(), row[high])
 
     return study
 
@@ -199,7 +206,7 @@ def of_reliability(kind: str, icc: float, n: int, repeated: int) -> Study:
     def study(draw: Generator, seed: int) -> bool:
         runs = long(effects(kind, n, icc, draw), repeated)
         row = apr.noise_ceiling(runs, "spearman", RESAMPLES, seed).iloc[0]
-        return bool(row["icc_low"] <= truth() <= row["icc_high"])
+        return held(row["icc_low"], truth(), row["icc_high"])
 
     return study
 
@@ -216,7 +223,7 @@ def of_corrected(kind: str, n: int, repeated: int) -> Study:
             [long(part, repeated, name) for part, name in zip(runs, "ab", strict=True)]
         )
         row = apr.corrected_correlations(both, "spearman", RESAMPLES, seed).iloc[0]
-        return bool(row["corrected_low"] <= 1 <= row["corrected_high"])
+        return held(row["corrected_low"], 1, row["corrected_high"])
 
     return study
 
@@ -233,7 +240,7 @@ def of_targets(count: int, n: int, new: bool) -> Study:
         row = apr.compare_proxies(table, names[:1], names[1:], None, "pearson", RESAMPLES, seed)
         truth = rhos[0] if new else 0.5
         kind = "new" if new else "random"
-        return bool(row[f"{kind}_low"].iloc[0] <= truth <= row[f"{kind}_high"].iloc[0])
+        return held(row[f"{kind}_low"].iloc[0], truth, row[f"{kind}_high"].iloc[0])
 
     return study
 
@@ -261,7 +268,7 @@ def of_regret(r: float, n: int, top: int, repeated: int) -> Study:
         row = apr.selection_regret(
             table, roles, (top,), "best", RESAMPLES, seed, replicates=replicates
         ).iloc[0]
-        return bool(row["regret_low"] <= truth() <= row["regret_high"])
+        return held(row["regret_low"], truth(), row["regret_high"])
 
     return study
 
@@ -299,7 +306,7 @@ def of_slope(icc: float, n: int, repeated: int) -> Study:
         row = apr.transfer_fits(table, "a", resamples=RESAMPLES, seed=seed, replicates=known).iloc[
             0
         ]
-        return bool(row["freed_slope_low"] <= 1 <= row["freed_slope_high"])
+        return held(row["freed_slope_low"], 1, row["freed_slope_high"])
 
     return study
 
@@ -346,7 +353,7 @@ def of_metric(metric: str, error: float, images: int) -> Study:
     def study(draw: Generator, seed: int) -> bool:
         predicted = np.where(draw.random(images) < error / 100, 1 - truth, truth)
         low, high = error_interval(metric, truth, predicted, 2, RESAMPLES, seed=seed)
-        return bool(low <= error <= high)
+        return held(low, error, high)
 
     return study
 
@@ -359,7 +366,7 @@ def of_auroc(error: float, images: int) -> Study:
         truth = np.arange(images) % 2
         score = draw.normal(size=images) + apart * truth
         low, high = auroc_interval(np.column_stack([-score, score]), truth, RESAMPLES, seed=seed)
-        return bool(low <= error <= high)
+        return held(low, error, high)
 
     return study
 
@@ -374,7 +381,7 @@ def of_labels(error: float, images: int) -> Study:
         has = draw.random((images, 5)) < 0.3
         says = np.where(draw.random(has.shape) < wrong, ~has, has)
         low, high = error_interval("macro_f1", has, says, 5, RESAMPLES, seed=seed)
-        return bool(low <= truth <= high)
+        return held(low, truth, high)
 
     return study
 
@@ -481,20 +488,25 @@ ROWS = [
 ]
 
 
-def share(row: Row, studies: int) -> float:
-    """Percent of the studies that are True."""
-    held = [row.study(np.random.default_rng([seed, 7]), seed) for seed in range(studies)]
-    return 100 * float(np.mean(held))
+def shares(row: Row, studies: int) -> tuple[float, float]:
+    """Percent that are True, of the studies with an interval; and percent of those without one."""
+    found = [row.study(np.random.default_rng([seed, 7]), seed) for seed in range(studies)]
+    known = [result for result in found if result is not None]
+    return 100 * float(np.mean(known)), 100 * (1 - len(known) / studies)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=200)
-    studies = parser.parse_args().studies
-    print(f"of {studies} studies each, in percent")
+    parser.add_argument("--only", default="", help="rows that begin so, such as 'regret'")
+    options = parser.parse_args()
+    print(f"of {options.studies} studies each, in percent")
     for row in ROWS:
-        kind = "wrong" if row.wrong else "held"
-        print(f"{row.what:36} {row.population:24} {kind:5} {share(row, studies):5.1f}", flush=True)
+        if row.what.startswith(options.only):
+            kind = "wrong" if row.wrong else "held"
+            share, none = shares(row, options.studies)
+            without = f", none {none:.1f}" * (none > 0)
+            print(f"{row.what:36} {row.population:24} {kind:5} {share:5.1f}{without}", flush=True)
 
 
 if __name__ == "__main__":

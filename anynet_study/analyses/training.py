@@ -64,7 +64,8 @@ def duration(study: Study) -> pd.DataFrame:
     """Does the ranking after part of the training hold at its end?"""
     options = study.options
     resamples = min(options.resamples, MOST_RESAMPLES)
-    return apr.duration(study.curves, options.method, resamples, options.seed, options.level)
+    how = (options.method, resamples, options.seed, options.level)
+    return apr.duration(study.curves, study.known("replicates"), *how)
 
 
 def drawn_duration(study: Study) -> pd.DataFrame:
@@ -80,20 +81,24 @@ DURATION = Analysis[Study](
     title="Correlation of the ranking after part of the training with that at its end",
     table=duration,
     question="From which epoch on is the ranking that of the end?",
-    formula="ρ(error after epoch e, error after the last epoch)",
+    formula="ρ(error after epoch e, error after the last); kept: ρ(error after e, last error of "
+    "another run) / ρ(last error, last error of another run)",
     source="paper 1, section 6.1.2 and Figure A2",
     avoid=(
         "for trainings with a schedule of their own: every epoch here has the rates of the "
         "whole training"
     ),
     needs=("curves",),
-    headings={"estimate": "correlation", "share": "share of training"},
+    headings={"estimate": "in the same run", "share": "share of training"}
+    | {"kept": "kept of another run", "kept_n": "n of that"},
     figures=(
         StudyFigure(
             name="duration",
             title="Ranking after part of the training",
-            caption="{correlation} of the errors after every epoch with those after the last one; "
-            "marked: the first epoch from which on it is high enough.",
+            caption="Blue: {correlation} of the errors after every epoch with those after the last "
+            "one of the same runs. Green, where architectures were trained twice: that with the "
+            "last errors of other runs, over that of the whole training. With {level} intervals; "
+            "marked: the first epoch from which on the latter, or else the former, is high enough.",
             draw=lambda study, table: plots.duration_grid(table, study.table("budget")),
             data=drawn_duration,
             panels="dataset",
@@ -104,6 +109,10 @@ DURATION = Analysis[Study](
     most_resamples=MOST_RESAMPLES,
     section="training",
     heading="The shortest training that keeps the ranking",
+    note="“In the same run”: the noise of each run is in both of its errors, which makes them "
+    "agree more than those of two runs. “Kept of another run”, where at least 10 architectures "
+    "were trained twice: what the ranking after the epoch tells of the final one of other runs, "
+    "as a share of what the whole training tells of it.",
 )
 
 
@@ -115,23 +124,26 @@ def budget(study: Study) -> pd.DataFrame:
 def shortest(budget: pd.DataFrame) -> list[str]:
     """How much of the training keeps the final ranking."""
     known = budget.dropna(subset="estimate")
-    if known.empty:
-        return []
-    longest, rho = known.loc[known["share"].idxmax()], wording.letter(budget)
-    keep = wording.number(longest["keep"])
-    most = "" if len(known) == 1 else f" on {some(list(known['dataset']), len(known))}"
+    return [_shortest(rows) for _, rows in known.groupby("against", sort=False)]
+
+
+def _shortest(known: pd.DataFrame) -> str:
+    """Of the datasets whose ranking is compared with the same thing."""
+    longest, rho = known.loc[known["share"].idxmax()], wording.letter(known)
+    keep, within = wording.number(longest["keep"]), longest["against"] == apr.SAME_RUN
+    kept = f"{rho} ≥ {keep}" if within else f"{100 * longest['keep']:g}% of its {rho} or more"
     if longest["epoch"] == longest["epochs"]:
         late = list(known.loc[known["epoch"] == known["epochs"], "dataset"])
-        return [
-            f"On {some(late, len(known))}, no earlier epoch reproduces the final ranking "
-            f"({rho} ≥ {keep})."
-        ]
-    return [
-        f"After {100 * longest['share']:.0f}% of the training, the ranking is the final one{most} "
-        f"({rho} ≥ {keep} from there on). It takes longest on {longest['dataset']}: epoch "
-        f"{longest['epoch']} of {longest['epochs']}, or epoch {longest['epoch_sure']} for the "
-        "whole interval."
-    ]
+        does = "reproduces the final ranking" if within else "predicts another run as the final one"
+        return f"On {some(late, len(known))}, no earlier epoch {does} ({kept})."
+    most = "" if len(known) == 1 else f" on {some(list(known['dataset']), len(known))}"
+    does = "is the final one" if within else "predicts another run nearly as the final one does"
+    return (
+        f"After {100 * longest['share']:.0f}% of the training, the ranking {does}{most} "
+        f"({kept} from there on{', within the same runs' * within}). It takes longest on "
+        f"{longest['dataset']}: epoch {longest['epoch']} of {longest['epochs']}, or epoch "
+        f"{longest['epoch_sure']} for the whole interval."
+    )
 
 
 BUDGET = Analysis[Study](
@@ -139,19 +151,23 @@ BUDGET = Analysis[Study](
     title="The shortest training that keeps the final ranking",
     table=budget,
     question="What is the shortest training that keeps the ranking?",
-    formula="the first e from which ρ(error after e, final error) stays at least as high as wanted",
+    formula="the first e from which ρ(error after e, final error), or what is kept of another run, "
+    "stays at least as high as wanted",
     source="paper 1, section 6.1.2",
     avoid="where replicates differ more than architectures: then no epoch reproduces the last",
     needs=("curves",),
-    headings={"keep": "correlation wanted", "estimate": "correlation", "share": "share of training"}
+    headings={"keep": "wanted", "estimate": "reached", "share": "share of training"}
     | {"epoch_sure": "epoch where sure"},
     say=lambda study, table: shortest(table),
     topic="Training",
     section="training",
     shown="open",
-    note="The first epoch from which on the ranking correlates as wanted with that of the last; "
-    "“where sure”: from where on the whole interval does. Every epoch was trained with the "
-    "learning rates of the whole training: a shorter one with its own schedule may do better.",
+    note="The first epoch from which on the ranking correlates as wanted with that of the last in "
+    "the same run; or, where architectures were trained twice, keeps as much of the final "
+    "ranking's correlation with that of another run, so that the noise which the epochs of one run "
+    "share counts for nothing. “Where sure”: from where on the whole interval does. Every epoch "
+    "was trained with the learning rates of the whole training: a shorter one with its own "
+    "schedule may do better.",
 )
 
 
