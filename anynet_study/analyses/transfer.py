@@ -110,8 +110,7 @@ BEYOND = Analysis[Study](
     caption="What the other targets explain beyond the source",
     note="R² and F of regressions on the source, on the average of the other targets, and on both, "
     "as measured: noise in the source alone makes F of others large. p allows for the noise of "
-    "what is held fixed, and is known where replicates tell it (errors in variables); Holm: "
-    "corrected for all tests of the table.",
+    "what is held fixed, and is known where replicates tell it (errors in variables).",
 )
 
 
