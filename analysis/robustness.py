@@ -19,6 +19,7 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.building import with_averages
 from anynet_study.analyses.script import (
     FOLDER,
     DatasetName,
@@ -55,11 +56,13 @@ def robustness(
     how: dict[str, Any] = {"images": counts, "level": study.options.level}
     used = ", ".join(name for name in errors if name != base)
     show(f"Average robustness over {used}", apr.average_robustness(accuracies, base, **how))
-    table = apr.effective_robustness(accuracies, base, baseline=chosen, **how)
+    robust = apr.effective_robustness(accuracies, base, baseline=chosen, **how)
+    table = with_averages(robust, "shift")
     if groups is not None:
         table["group"] = table["architecture"].map(groups)
         lines = apr.robustness_lines(accuracies, base, groups, **study.options.intervals)
-        show(f"Lines by {group_by}, in logits", lines[["group", "shift", "n", *SHOWN]])
+        shown = with_averages(lines, "shift")[["group", "shift", "n", *SHOWN]]
+        show(f"Lines by {group_by}, in logits", shown)
         save_table(lines, output / "robustness-lines.csv")
     save(plots.effective_robustness_grid(table, base), output / "robustness", table)
 

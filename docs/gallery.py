@@ -40,7 +40,7 @@ from small_study import SmallStudy, run_records, small_study  # noqa: E402
 import anynet_study  # noqa: E402
 from anynet_study import plots  # noqa: E402
 from anynet_study.errors import UserError  # noqa: E402
-from anynet_study.report import grid_of  # noqa: E402
+from anynet_study.report import grid_of, markdown  # noqa: E402
 from anynet_study.store import (  # noqa: E402
     EvaluationRecord,
     EvaluationWriter,
@@ -332,15 +332,8 @@ def write_examples(folder: Path) -> None:
                 small.save(folder / f"{analysis.name}.png", optimize=True)
             if table is not None:
                 grid = grid_of(table, analysis)
-                text = as_markdown(grid.headings, grid.rows[:EXAMPLE_ROWS], grid.names)
+                text = markdown(replace(grid, rows=grid.rows[:EXAMPLE_ROWS])) + "\n"
                 (folder / f"{analysis.name}.txt").write_text(text, encoding="utf-8")
-
-
-def as_markdown(headings: list[str], rows: list[list[str]], names: int) -> str:
-    """A table whose first `names` columns are texts."""
-    sides = ["---"] * names + ["---:"] * (len(headings) - names)
-    lines = [" | ".join(row).replace("\n", " ") for row in [headings, sides, *rows]]
-    return "".join(f"| {line} |\n" for line in lines)
 
 
 def page(shown: list[Shown]) -> str:

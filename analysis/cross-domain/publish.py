@@ -6,7 +6,6 @@ Figures (PNG and PDF) and the report are written beside this file, and the table
 replaced, each after its title in italics.
 """
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +17,12 @@ from anynet_study.analyses import ANALYSES
 from anynet_study.apr.bootstrap import Resampled
 from anynet_study.apr.drivers import partial_correlations
 from anynet_study.report import (
-    Grid,
     error_grid,
     grid_of,
+    markdown,
     merge_repeats,
     plain_grid,
+    with_tables,
     write_report,
 )
 from anynet_study.study import Study
@@ -53,7 +53,7 @@ def tables(study: Study) -> dict[str, str]:
     grids = {ANALYSES[name].title: grid_of(table, ANALYSES[name]) for name, table in chosen.items()}
     grids[LEARNT] = error_grid(study.errors, study.datasets)
     grids[AT_EQUAL_DEPTH] = plain_grid(at_equal_depth(study))
-    return {title: markdown(grid) for title, grid in grids.items()}
+    return {title: markdown(merge_repeats(grid)) for title, grid in grids.items()}
 
 
 def at_equal_depth(study: Study) -> pd.DataFrame:
@@ -76,26 +76,6 @@ def at_equal_depth(study: Study) -> pd.DataFrame:
         parts = [pd.DataFrame(it.columns(0.95, name)) for it in (each, each.average())]
         result = result.join(pd.concat(parts, ignore_index=True))
     return result.assign(n=len(table))
-
-
-def markdown(grid: Grid) -> str:
-    """A table of GitHub's Markdown."""
-    rule = ["---" if column < grid.names else "---:" for column in range(len(grid.headings))]
-    lines = [grid.headings, rule, *merge_repeats(grid).rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def with_tables(page: str, new: dict[str, str]) -> str:
-    """The page with the `new` tables in place of those that follow their titles.
-
-    Raises ValueError for a title that the page lacks.
-    """
-    for title, table in new.items():
-        place = rf"(\*{re.escape(title)}\*\n\n)(\|.*\n)*\n?"
-        page, count = re.subn(place, rf"\g<1>{table}\n\n", page)
-        if count != 1:
-            raise ValueError(f"README.md: {count} times the title *{title}*, instead of once")
-    return page
 
 
 def main() -> None:

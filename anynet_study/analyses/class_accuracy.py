@@ -88,8 +88,13 @@ CLASS_ACCURACY = Analysis[Study](
     title="Accuracy class by class (%): mean and range over the architectures",
     table=class_accuracy,
     question="Which classes are hard?",
-    formula="mean over the architectures of the share of a class's images that are right",
-    avoid="for classes of a few images: the mean over architectures does not make up for them",
+    formula=(
+        "mean over the architectures of the share of a class's images that are classified correctly"
+    ),
+    avoid=(
+        "for classes with few test images: the mean over architectures does not reduce their "
+        "sampling error"
+    ),
     needs=("predicted",),
     headings={"mean": "mean accuracy", "n": "architectures"},
     figures=(

@@ -121,8 +121,8 @@ BINS = Analysis[Study](
     formula="mean accuracy of the ten best in each bin of a covariate",
     source="paper 5, section 5.2",
     avoid=(
-        "to compare bins of very different counts: the best ten of many are further out than "
-        "those of few"
+        "to compare bins of very different counts: the best ten of many are more extreme than the "
+        "best ten of few"
     ),
     needs=("population",),
     headings={"architectures": "n", "from": "", "to": "", "mean": "mean of the best"},

@@ -72,8 +72,8 @@ CORRELATIONS = Analysis[Study](
     formula="ρ(x, y) = Pearson's r of the ranks of the errors on x and on y",
     source="paper 1, section 4.2 and Figure A8",
     avoid=(
-        "for a causal claim: that all errors fall with size alone makes a wide band of FLOPs "
-        "correlate"
+        "as evidence of a cause: in a wide band of FLOPs, errors correlate only because all of "
+        "them fall with size"
     ),
     headings={"source": "dataset", "target": "and", "estimate": "correlation"}
     | {"p_holm": "p (Holm)", "p_bh": "", "fisher": ""},
@@ -104,8 +104,7 @@ CORRELATIONS = Analysis[Study](
     section="pairs",
     shown="folded",
     caption="All pairs as a table",
-    note="p: two-sided, of no association, of that pair alone; p (Holm): corrected for the number "
-    "of pairs.",
+    note="p: two-sided test of no association, for that pair alone.",
     expected=True,
 )
 
@@ -161,6 +160,16 @@ def advised(study: Study, sizes: pd.DataFrame) -> list[str]:
     return [] if serious - {"few"} else narrower(sizes)
 
 
+def arrange_sizes(sizes: pd.DataFrame) -> pd.DataFrame:
+    """For people: with two digits of what is an estimate."""
+    return sizes.assign(
+        **{
+            name: [roughly(count) if pd.notna(count) else "–" for count in sizes[name]]
+            for name in ("for_half", "for_a_tenth")
+        }
+    )
+
+
 SIZES = Analysis[Study](
     name="sizes",
     title="Architectures that narrower intervals need",
@@ -168,12 +177,10 @@ SIZES = Analysis[Study](
     question="How many architectures would narrower intervals need?",
     formula="n needed = n (width here / width wanted)²",
     source="paper 1, section 4.2",
-    avoid=(
-        "where training noise is what limits a correlation: more architectures make that "
-        "limit no higher"
-    ),
+    avoid=("where training noise limits a correlation: more architectures do not raise that limit"),
     headings={"estimate": "correlation", "for_half": "n for half the width"}
     | {"for_a_tenth": "n for a width of 0.1"},
+    arrange=arrange_sizes,
     say=advised,
     topic="How sure",
     section="proxies",
@@ -230,7 +237,9 @@ WIDTHS = Analysis[Study](
     question="How wide would the intervals of a smaller study be?",
     formula="median width of the intervals of random subsamples of m architectures",
     source="paper 1, section 4.2",
-    avoid=("beyond the number of architectures here: subsamples say nothing about larger studies"),
+    avoid=(
+        "for more architectures than there are here: subsamples say nothing about larger studies"
+    ),
     needs=("roles",),
     headings={"n": "architectures"},
     figures=(
@@ -249,6 +258,8 @@ WIDTHS = Analysis[Study](
     section="proxies",
     shown="folded",
     caption="Intervals of smaller studies",
-    note="Of random parts of this one: median width and its spread, and that of Fisher's "
-    "approximation.",
+    note=(
+        "Of random subsets of the architectures here: the median width and its spread, and the "
+        "width by Fisher's approximation."
+    ),
 )

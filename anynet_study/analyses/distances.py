@@ -95,11 +95,13 @@ DISTANCE_AND_CORRELATION = Analysis[Study](
     table=distance,
     question="Do datasets whose images are alike rank architectures alike?",
     formula=(
-        "ρ over the pairs of datasets, of the distance of their features and the correlation of "
-        "their errors"
+        "ρ(distance of the features, correlation of the errors) over the pairs of datasets; p by "
+        "permuting datasets"
     ),
     source="paper 3",
-    avoid=("with a handful of datasets: pairs share datasets, and are no independent observations"),
+    avoid=(
+        "with a handful of datasets: pairs that share a dataset are not independent observations"
+    ),
     needs=("distances",),
     headings={"distance": "FID", "n": "architectures"},
     figures=(
@@ -115,5 +117,5 @@ DISTANCE_AND_CORRELATION = Analysis[Study](
     section="pairs",
     shown="folded",
     caption="Distance against correlation",
-    note="The distance says how far apart the features of the images are, not of the classes.",
+    note="The distance compares the features of the images, not their classes.",
 )

@@ -123,10 +123,12 @@ STAGES = Analysis[Study](
     name="stages",
     title="Correlation of the errors with every parameter, and given FLOPs and parameters",
     table=stages,
-    question="Which parameter of which stage goes with the errors, also at equal cost?",
+    question="Which parameters of which stages correlate with the errors, also at equal cost?",
     formula="ρ(error, parameter), and the partial ρ given FLOPs and parameters",
     source="paper 1, section 4.4",
-    avoid="to rank parameters that go together, as widths of neighbouring stages do",
+    avoid=(
+        "to rank parameters that correlate with each other, as the widths of neighbouring stages do"
+    ),
     needs=("population",),
     headings={"estimate": "correlation", "p": "", "partial": "given the others", "given": ""}
     | {"p_holm": "p (Holm)", "partial_p": "", "partial_p_holm": "p (Holm), given"}
@@ -176,8 +178,8 @@ IMPORTANCE = Analysis[Study](
     name="importance",
     title="Importance of every parameter to a forest that predicts the errors (share of variance)",
     table=importance,
-    question="By which parameters can the errors be predicted?",
-    formula="fall of R² on held-out architectures when the values of a parameter are shuffled",
+    question="Which parameters predict the errors?",
+    formula="decrease of R² on held-out architectures when the values of a parameter are shuffled",
     source="paper 1, section 6.2.2; Nadeau and Bengio 2003",
     avoid=(
         "where R² is not above 0: the forest has learned nothing, and its importances mean nothing"
@@ -212,7 +214,10 @@ TRAINING_DRIVERS = Analysis[Study](
     question="Do deeper or wider architectures fit the training images better?",
     formula="ρ(training error at the end, sum of depths) and of widths",
     source="paper 1, sections 4.4 and 6.2.2",
-    avoid="across recipes with different augmentation: training errors are of augmented images",
+    avoid=(
+        "to compare recipes with different augmentation: training errors are those on augmented "
+        "images"
+    ),
     needs=("training_errors", "population"),
     headings={"estimate": "correlation", "p_holm": "p (Holm)"},
     figures=(

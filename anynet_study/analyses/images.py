@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import Parts, listed, stacked
+from anynet_study.analyses.building import Parts, some, stacked
 from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.apr.predictions import UNKNOWN
 from anynet_study.errors import UserError
@@ -42,7 +42,7 @@ def significance(study: Study) -> pd.DataFrame:
 
 def told_apart(significance: pd.DataFrame, level: float) -> list[str]:
     """Whether the test images tell the best architectures apart."""
-    undecided = []
+    undecided, asked = [], significance["dataset"].nunique()
     for dataset, rows in significance.groupby("dataset", sort=False):
         best = rows["a"].iloc[0]
         if not (rows.loc[rows["a"] == best, "p_holm"] <= 1 - level).any():
@@ -50,8 +50,8 @@ def told_apart(significance: pd.DataFrame, level: float) -> list[str]:
     if not undecided:
         return []
     return [
-        f"On {listed(undecided)}, the test images do not separate the best architecture from any "
-        "of the next nine (McNemar's test, corrected)."
+        f"On {some(undecided, asked)}, the test images do not separate the best architecture from "
+        "any of the next nine (McNemar's test, corrected)."
     ]
 
 
@@ -61,12 +61,13 @@ SIGNIFICANCE = Analysis[Study](
     table=significance,
     question="Is the best architecture better than the next ones on these images?",
     formula=(
-        "p = P(as many or more of the images that just one of two is right on), binomial with "
-        "1/2, mid-p"
+        "mid-p of a binomial test with probability 1/2: of the images that just one of the two "
+        "classifies correctly, how many are the first one's"
     ),
     source="paper 2, section 3.3; Fagerland et al. 2013",
     avoid=(
-        "for the noise of training: two trainings of one architecture can differ significantly, too"
+        "to allow for training noise: two trainings of one architecture can differ significantly, "
+        "too"
     ),
     needs=("predicted",),
     headings={"p_exact": "", "p_mid": "p", "p_holm": "p (Holm)"},
@@ -97,8 +98,8 @@ ORDER_CHANGES = Analysis[Study](
     formula="McNemar's mid-p on each test set, corrected by Holm's method",
     source="paper 2, section 3.3",
     avoid=(
-        "for other architectures than those that were chosen as the ten best before looking "
-        "at the new test set"
+        "for architectures other than the ten that were chosen as the best before looking at the "
+        "new test set"
     ),
     needs=("predicted",),
     headings={"original_difference": "a - b (points)", "original_p": "p"}
@@ -106,8 +107,10 @@ ORDER_CHANGES = Analysis[Study](
     section="images",
     shown="folded",
     caption="Pairs of the best that change their order",
-    note="Of the ten best, on two test sets. “Changed, significant”: each test set alone tells the "
-    "two apart (McNemar's test, Holm-corrected), in opposite order.",
+    note=(
+        "Pairs of the ten best, on two test sets. “Changed, significant”: each test set by itself "
+        "tells the two apart (McNemar's test, Holm-corrected), in opposite orders."
+    ),
 )
 
 
@@ -132,13 +135,13 @@ RANK_CHANGES = Analysis[Study](
         "rank on the own test set - rank on the further one, with percentiles over resampled images"
     ),
     source="paper 2, section 3.3",
-    avoid="for the noise of training: intervals are of images alone",
+    avoid="to allow for training noise: intervals cover the choice of test images alone",
     needs=("predicted",),
     most_resamples=MOST_RESAMPLES,
     section="images",
     shown="folded",
     caption="Ranks on two test sets",
-    note="Brackets: ranks that resampled test images leave open.",
+    note="In brackets: the ranks that occur when test images are resampled (percentiles).",
 )
 
 
@@ -192,8 +195,11 @@ LABEL_SETS = Analysis[Study](
     name="label-sets",
     title="Accuracy of the ten best on the images of subsets of the classes (%)",
     table=label_sets,
-    question="How accurate are architectures on a part of the classes?",
-    formula="accuracy on the images of some classes, chosen among all or among these classes",
+    question="How accurate are architectures on a subset of the classes?",
+    formula=(
+        "accuracy on the images of some classes, where predictions are chosen among all classes or "
+        "among these alone"
+    ),
     source="paper 5, section 5.2",
     avoid="to compare label sets with each other: fewer classes are easier to guess",
     needs=("predicted",),
@@ -210,9 +216,11 @@ LABEL_SETS = Analysis[Study](
     ),
     section="images",
     shown="folded",
-    caption="Accuracy on fewer of the classes",
-    note="Chosen among all classes: networks are wrong that prefer a class outside the set. Chosen "
-    "among the set: evaluations that leave them no other.",
+    caption="Accuracy on subsets of the classes",
+    note=(
+        "Chosen among all classes: a network that predicts a class outside the set is wrong. "
+        "Chosen among the set: evaluations in which it can predict no other class."
+    ),
 )
 
 

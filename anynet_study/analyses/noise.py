@@ -74,8 +74,8 @@ NOISE = Analysis[Study](
     formula="ICC = σ²(between) / (σ²(between) + σ²(within)); ceiling = √ICC",
     source="paper 1, section 6.1.3",
     avoid=(
-        "for architectures of one band as if it were a property of the dataset: a wider band "
-        "has a higher ICC"
+        "as a property of the dataset alone: architectures of a wider band of FLOPs have a higher "
+        "ICC"
     ),
     needs=("replicates",),
     headings={"replicates": "runs", "icc": "ICC", "within_std": "std within"}
@@ -100,9 +100,11 @@ NOISE = Analysis[Study](
     most_resamples=MOST_RESAMPLES,
     section="noise",
     shown="open",
-    note="ICC: share of the architectures in the variance of the ranks of single runs (with "
-    "--method pearson: of the errors), which is the correlation of two runs of the same "
-    "architectures.",
+    note=(
+        "ICC: the share of differences between architectures in the variance of the ranks of "
+        "single runs (with --method pearson: of their errors). It is the correlation to be "
+        "expected between two runs of the same architectures."
+    ),
     expected=True,
 )
 
@@ -119,17 +121,20 @@ CORRECTED = Analysis[Study](
     question="How would errors correlate if training had no noise?",
     formula="ρ / √(ICC(x) ICC(y))",
     source="paper 1, section 6.1.3; Spearman's attenuation formula",
-    avoid="where an ICC's interval comes near 0: the quotient is then anything",
+    avoid="where the interval of an ICC comes near 0: the quotient can then have any value",
     needs=("replicates",),
     headings={"source": "dataset", "target": "and", "estimate": "of single runs"}
     | {"icc_source": "", "icc_target": "", "corrected": "without noise"},
     section="noise",
     shown="folded",
     caption="Correlations without the noise of training",
-    note="Without noise: what the correlation of two datasets would be if each error were the mean "
-    "over many trainings, which is the correlation of single runs divided by the root of the "
-    "product of both ICCs (Spearman's attenuation formula). The ICCs are estimates, so that it may "
-    "be above 1: the correlation is then one that noise alone may hide.",
+    note=(
+        "Without noise: what the correlation of two datasets would be if each error were the mean "
+        "over many trainings, which is the correlation of single runs divided by the root of the "
+        "product of both ICCs (Spearman's attenuation formula). The ICCs are estimates, so the "
+        "result can be above 1: the data then agree with a correlation of 1 that only training "
+        "noise lowers."
+    ),
 )
 
 
@@ -150,7 +155,10 @@ def tied_ranks(study: Study) -> pd.DataFrame:
 RANK_PRESERVATION = Analysis[Study](
     name="rank-preservation",
     older_names=("ties",),
-    title="Order of pairs of architectures against the source, but for overlapping intervals",
+    title=(
+        "Pairs of architectures in the order of the source, tied by overlapping intervals, or "
+        "swapped"
+    ),
     table=rank_preservation,
     question="Which pairs of architectures keep their order on another dataset?",
     formula=(
@@ -158,8 +166,8 @@ RANK_PRESERVATION = Analysis[Study](
     ),
     source="paper 4, section 4.2 and Figures 1a and 8a",
     avoid=(
-        "to show that an order changes by chance: overlap is a strict judge, 95% intervals "
-        "that touch differ with p < 0.01"
+        "to show that an order changes by chance alone: overlap is a conservative test, as 95% "
+        "intervals that just touch mean p < 0.01"
     ),
     needs=("replicates",),
     headings={"same": "same order", "preserved": "order holds"},
@@ -177,6 +185,8 @@ RANK_PRESERVATION = Analysis[Study](
     section="noise",
     shown="folded",
     caption="Order of pairs of architectures",
-    note="Against the order on the source: pairs whose intervals overlap on one of the two "
-    "datasets are tied.",
+    note=(
+        "Compared with the order on the source. Pairs whose intervals overlap on one of the two "
+        "datasets are tied."
+    ),
 )

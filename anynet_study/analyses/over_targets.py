@@ -63,11 +63,15 @@ OVER_TARGETS = Analysis[Study](
     title="Proxies on average over the targets, these and others like them",
     table=over_targets,
     question="Which proxy is best on average, for these targets and for others like them?",
-    formula="mean over the T targets of ρ(proxy, target); variance for targets at random s²/T + c",
+    formula=(
+        "mean of ρ(proxy, target) over the T targets; its variance for targets at random is s²/T + "
+        "c, with s² that of the T values and c the mean covariance of two of them over resampled "
+        "architectures"
+    ),
     source="Higgins, Thompson and Spiegelhalter 2009",
     avoid=(
-        "for targets that were picked by how well a proxy does on them: they are no sample of"
-        " others"
+        "for targets that were chosen because a proxy does well on them: they are not a sample of "
+        "others"
     ),
     needs=("roles",),
     headings={"estimate": "average", "random": "targets at random", "new": "a new target"}
@@ -77,11 +81,14 @@ OVER_TARGETS = Analysis[Study](
     say=lambda study, table: of_further_targets(table),
     topic="The source",
     section="proxies",
-    heading="Over the targets, and over others",
+    heading="On average over these targets, and over others like them",
     shown="open",
-    note="“Average” has its interval for these targets. “Targets at random”: the interval of the "
-    "average over all targets of which these are a sample; “a new target”: where the correlation "
-    "with one of them is to be expected. “Most without”: the target without which the average "
-    "changes most. Freed of noise: each correlation over the root of the proxy's reliability, so "
-    "that no proxy loses for being noisy.",
+    note=(
+        "The interval of “average” is for exactly these targets; that of “targets at random” is "
+        "for the average over all targets of which these are a sample. “A new target”: the range "
+        "in which the correlation with one further target is to be expected. “Most without”: the "
+        "target whose removal changes the average most; “average then”: the average without it. "
+        "“Proxies freed of noise”: each correlation is divided by the root of the proxy's "
+        "reliability, so that no proxy loses for being noisy."
+    ),
 )

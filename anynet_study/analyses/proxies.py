@@ -9,6 +9,7 @@ from anynet_study import apr, plots
 from anynet_study.analyses.building import (
     MARKED,
     any_of,
+    listed,
     some,
     with_averages,
     with_interval,
@@ -171,8 +172,8 @@ MATCH = Analysis[Study](
     ),
     source="paper 1, section 4.3 and Table 3",
     avoid=(
-        "to choose the best member: its class count was chosen beforehand here, and `proxies`"
-        " allows for a choice"
+        "to choose the best member: this one was fixed beforehand, by its number of classes; "
+        "`proxies` allows for a choice"
     ),
     needs=("roles",),
     headings={"target": "target (classes)", "member": "closest (classes)"}
@@ -216,6 +217,21 @@ def proxies(study: Study) -> pd.DataFrame:
     return apr.best_proxies(study.errors, study.roles, **study.weighted)
 
 
+def chosen(table: pd.DataFrame) -> list[str]:
+    """Which member correlates most with which targets, where there are several of both."""
+    best = table[table["estimate"].notna()].groupby("target", sort=False).first()
+    if len(best) < 2 or table["proxy"].nunique() < 2:
+        return []
+    count = len(best), "targets"
+    parts = [
+        f"{proxy} correlates most with {some(list(rows.index), *count)}"
+        for proxy, rows in best.groupby("proxy", sort=False)
+    ]
+    sure = list(best.index[best["best"] == "yes"])
+    shown = f"for {some(sure, *count)}" if sure else "for none of them"
+    return [f"Of the family, {listed(parts)}; that it is the best is shown {shown}."]
+
+
 def best_proxy(rows: pd.DataFrame) -> str:
     """Which member of the family to use for one target, and how sure that is."""
     target = rows["target"].iloc[0]
@@ -229,8 +245,8 @@ def best_proxy(rows: pd.DataFrame) -> str:
         return f"No proxy for {target} is useful: the best, {best['proxy']}, has {value}."
     if useful == "undecided":
         return (
-            f"No proxy for {target} is demonstrated: that of the best, {best['proxy']}, may be "
-            f"below {least} ({value})."
+            f"No proxy for {target} is shown to be useful: the correlation of the best one, "
+            f"{best['proxy']}, may be below {least} ({value})."
         )
     use = f"For {target}, use {best['proxy']} ({value})"
     if best["high"] < WEAK:
@@ -278,13 +294,16 @@ PROXIES = Analysis[Study](
             "Test errors on each class subset of the source against those on the source itself.",
         ),
     ),
-    say=lambda study, table: [best_proxy(rows) for _, rows in table.groupby("target", sort=False)],
+    say=lambda study, table: [
+        *chosen(table),
+        *(best_proxy(rows) for _, rows in table.groupby("target", sort=False)),
+    ],
     topic="Which proxy",
     section="proxies",
     heading="Every member of the family as a proxy",
-    lead="All intervals of the table hold together, so that they also hold for the member that is "
-    "chosen. Those of which it is not “no” that they are the best are the confidence set of the "
-    "best (multiple comparisons with the best, on paired differences): all that can be.",
+    lead="All intervals of the table hold together, so they also hold for a member that is chosen "
+    "because it looks best. The members that are not marked “no” are the confidence set of the "
+    "best (multiple comparisons with the best, on paired differences): any of them can be it.",
     shown="open",
     expected=True,
 )
@@ -301,29 +320,36 @@ def found_of_the_best(table: pd.DataFrame, source: str) -> list[str]:
     if rows.empty:
         return []
     least = rows.loc[rows["overlap"].idxmin()]
-    fewest = " fewest," if len(rows) > 1 else ""
-    said = [
-        f"Of the {least['top']} architectures that are best on a target,{fewest} "
-        f"{least['shared']} on {least['target']}, are among the {least['top']} best on {source}: "
-        f"a share of {with_interval(least, 'overlap')}, by chance "
+    are = "is" if least["shared"] == 1 else "are"
+    said = (
+        f"Of the {least['top']} architectures that are best on {least['target']}, "
+        f"{least['shared']} {are} among the {least['top']} best on {source}: a share of "
+        f"{with_interval(least, 'overlap')}, where chance gives "
         f"{wording.number(least['by_chance'])}."
-    ]
+    )
     if len(rows) > 1:
-        said[0] += f" The median over the {len(rows)} targets is {rows['shared'].median():g}."
-    return said
+        middle = f"{rows['shared'].median():g}"
+        said += f" No target has fewer; the median over the {len(rows)} targets is {middle}."
+    return [said]
 
 
 BEST_QUARTER = Analysis[Study](
     name="best-quarter",
     title="Proxies among their best quarter, and how many of a target's best they find",
     table=best_quarter,
-    question="Does a proxy rank the best, and does it find the target's best?",
+    question=(
+        "Does a proxy rank the best architectures, and does it find those that are best on the "
+        "target?"
+    ),
     formula=(
         "ρ(proxy, target) over the n/4 that are best on the proxy; "
         "|best n/10 on both| / (n/10), by chance 1/10"
     ),
     source="Clopper and Pearson 1934 for the shares",
-    avoid="with fewer than 40 architectures: a quarter is then less than ten, and says little",
+    avoid=(
+        "with fewer than 40 architectures: a quarter of them is then fewer than ten, and says "
+        "little"
+    ),
     needs=("roles",),
     headings={"quarter": "n of quarter", "estimate": "correlation there", "top": "best"}
     | {"shared": "found", "overlap": "share found"},
@@ -332,11 +358,11 @@ BEST_QUARTER = Analysis[Study](
     section="proxies",
     shown="folded",
     caption="Among the best",
-    note="The correlation over the quarter of the architectures that err least on the proxy, with "
-    "a bootstrap interval of these (by formula below 10). It is lower than that of all, as these "
-    "differ less. “Found”: how many of the tenth that errs least on the target are among as many "
-    "best on the proxy, with the exact binomial interval of their share, which is "
-    "rather too wide.",
+    note="The correlation over the quarter of the architectures with the lowest errors on the "
+    "proxy, with a bootstrap interval (by a formula where they are fewer than 10). It is lower "
+    "than that over all architectures, as these differ less. “Found”: how many of the best tenth "
+    "on the target are also in the best tenth on the proxy, with the exact binomial interval of "
+    "their share, which is somewhat too wide.",
 )
 
 
@@ -365,7 +391,9 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
     ]
     if len(rows) > 1:
         middle = f"{100 * float(rows['share'].median()):.0f}%"
-        said[0] += f" The median over the {len(rows)} targets is {middle} of what chance costs."
+        said[0] += (
+            f" The median over the {len(rows)} targets is {middle} of the cost of a random choice."
+        )
     useless = list(rows.loc[~(rows["share_high"] < 1), "target"])
     if useless:
         where = some(useless, len(rows), "targets")
@@ -379,8 +407,8 @@ REGRET = Analysis[Study](
     table=regret,
     question="How many points of error does it cost to choose an architecture by a proxy?",
     formula=(
-        "E[error on the target of the best of the proxy's k best] - E[least error of n], of "
-        "normal errors correlated by ρ"
+        "E[target error of the best of the proxy's k best] - E[lowest target error of n], for "
+        "normal errors with correlation ρ"
     ),
     source="paper 1, sections 4.2 and 5.1",
     avoid=(
@@ -409,10 +437,10 @@ REGRET = Analysis[Study](
     shown="folded",
     caption="Regret of choosing by a proxy",
     note="Of the k architectures that are best on the proxy, the best on the target is kept. "
-    "Regret: its expected error above the best of as many architectures as here, from the "
-    "correlation of ranks and the spread of the better half, as of normal errors; without the "
-    "noise of training on the target where its reliability is known. Measured are, for "
-    "comparison, the error of this choice, that of k at random, and the least of all runs.",
+    "Regret: by how much its error is expected to exceed the lowest of as many architectures as "
+    "here, for normal errors with this correlation of ranks and the spread of the target's better "
+    "half; without training noise on the target where its reliability is known. For comparison, as "
+    "measured: the error of this choice, of the best of k random architectures, and the lowest.",
 )
 
 
@@ -431,8 +459,8 @@ COSTS = Analysis[Study](
     table=costs,
     question="Which proxies are worth their price?",
     formula=(
-        "ρ(proxy, target) against mean seconds per run; Pareto-optimal: none is as cheap and "
-        "correlates more"
+        "ρ(proxy, target) against mean seconds per run; Pareto-optimal: no proxy that costs as "
+        "little or less correlates more"
     ),
     source="paper 1, section 4.3",
     avoid="where runs were trained on machines of different speeds",
@@ -453,5 +481,5 @@ COSTS = Analysis[Study](
     section="proxies",
     shown="folded",
     caption="Costs of the proxies",
-    note="Seconds: the mean of the completed runs on the proxy.",
+    note="Seconds: the mean over the completed runs on the proxy.",
 )

@@ -93,9 +93,12 @@ def drawn_dataset(study: Study) -> str:
 
 
 def drawn_rows(study: Study, table: str) -> pd.DataFrame:
-    """The rows of a table that are of the dataset that figures show."""
-    rows = study.table(table)
-    return rows[rows["dataset"] == drawn_dataset(study)]
+    """The rows of a table, and its averages, that are of the dataset that figures show."""
+    rows, name = study.table(table), drawn_dataset(study)
+    drawn = rows[rows["dataset"] == name]
+    averages = [row for row in rows.attrs.get("averages", []) if row["dataset"] == name]
+    drawn.attrs = rows.attrs | {"averages": averages}
+    return drawn
 
 
 def shifts(study: Study) -> pd.DataFrame:
@@ -189,7 +192,8 @@ SHIFTS = Analysis[Study](
     title="Accuracy on further test sets as a line on that on the dataset's own",
     table=shifts,
     question=(
-        "How much accuracy is lost on a further test set, and does a point still count as one?"
+        "How much accuracy is lost on a further test set, and is a point more on the own test set "
+        "a point more there?"
     ),
     formula=(
         "accuracy on the further test set = a + b · accuracy on the own one, linear and in logits"
@@ -261,7 +265,7 @@ GAPS = Analysis[Study](
     question="What does each architecture lose on a further test set?",
     formula="gap = accuracy on the own test set - accuracy on the further one; Newcombe's interval",
     source="paper 2, Table 1; Newcombe 1998, method 10",
-    avoid="as overfitting: a harder test set lowers every accuracy as well",
+    avoid="as evidence of overfitting: a harder test set lowers every accuracy as well",
     needs=("test_sets",),
     figures=(
         StudyFigure(
@@ -304,23 +308,27 @@ def arrange_sampling(table: pd.DataFrame) -> pd.DataFrame:
 
 SAMPLING_GAPS = Analysis[Study](
     name="sampling-gaps",
-    title="How much of what is lost can be the sampling error of the further test set (points)",
+    title="How much of the loss can be sampling error of the further test set (points)",
     table=sampling_gaps,
-    question="Can the sampling error of the new test set explain what is lost?",
+    question="Can the sampling error of the further test set explain the loss?",
     formula=(
-        "drop = (L_S' - L_D') + rest, the first term in the Clopper-Pearson interval of the new "
-        "test set"
+        "drop = sampling error of the further test set, within its Clopper-Pearson interval, + rest"
     ),
     source="paper 2, section 2",
-    avoid="to tell a harder distribution from overfitting: one pair of test sets cannot",
+    avoid=(
+        "to tell a harder distribution from overfitting: one pair of test sets cannot tell them "
+        "apart"
+    ),
     needs=("test_sets",),
     headings={"rest": "for other reasons", "beyond": "beyond sampling"},
     arrange=arrange_sampling,
     section="shifts",
     shown="folded",
     caption="How much of that can be sampling error",
-    note="Of the further test set alone (Clopper-Pearson). What remains is another distribution, "
-    "or a choice fitted to the own test set.",
+    note=(
+        "The sampling error is that of the further test set alone (Clopper-Pearson). The rest "
+        "comes from a different distribution, or from choices that were fitted to the own test set."
+    ),
 )
 
 
@@ -337,7 +345,7 @@ SHIFT_RANKS = Analysis[Study](
     question="Which architecture is best over all test sets?",
     formula="rank of the mean error over all test sets, with percentiles over resampled test sets",
     source="paper 4, Appendix B.2",
-    avoid="where test sets were chosen for one architecture",
+    avoid="where the test sets were chosen to favour an architecture",
     needs=("test_sets",),
     figures=(
         StudyFigure(
@@ -412,16 +420,17 @@ RECIPE_ROBUSTNESS = Analysis[Study](
     ),
     source="paper 5, section 3",
     avoid=(
-        "for recipes that were trained on different numbers of images, if the question is the"
-        " recipe"
+        "for recipes with different numbers of training images, if the question is about the recipe"
     ),
     needs=("test_sets", "recipe_test_sets"),
     headings={"estimate": "correlation", "mean_before": "mean before", "mean_after": "after"},
     section="shifts",
     shown="folded",
     caption="Average robustness under other recipes",
-    note="At equal images: such as networks that learn from texts against those that learn from "
-    "labels. Below zero, the other recipe errs less on further test sets.",
+    note=(
+        "On the same images, for example networks that learn from texts against networks that "
+        "learn from labels. Below zero: the other recipe errs less on further test sets."
+    ),
 )
 
 
@@ -447,10 +456,13 @@ EFFECTIVE_ROBUSTNESS = Analysis[Study](
     name="effective-robustness",
     title="Accuracy beyond what the line through all architectures expects",
     table=effective_robustness,
-    question="Which architectures are more accurate under a shift than their accuracy lets expect?",
+    question=(
+        "Which architectures are more accurate under a shift than their accuracy without it "
+        "suggests?"
+    ),
     formula=(
-        "accuracy on the shift - accuracy that a line through the baseline expects, on the logit "
-        "scale"
+        "accuracy on the shift - accuracy expected there from a line through the baseline, fitted "
+        "on the logit scale"
     ),
     source="Taori et al. 2020; paper 5, section 3",
     avoid=("where accuracies on the own test set differ by hardly more than their sampling error"),
@@ -464,13 +476,14 @@ EFFECTIVE_ROBUSTNESS = Analysis[Study](
             "point lies above the line, through all architectures or the baseline's, is its "
             "effective robustness.",
             draw=lambda study, rows: plots.effective_robustness_grid(rows, "test"),
-            data=lambda study: drawn_rows(study, "effective-robustness"),
+            data=lambda study: with_averages(drawn_rows(study, "effective-robustness"), "shift"),
         ),
     ),
+    arrange=lambda table: with_averages(table, "shift"),
     section="shifts",
     shown="folded",
     caption="Effective robustness",
-    note="Accuracy beyond what the line through all architectures expects. Robust: clearly "
+    note="Accuracy beyond what the line through all architectures expects. Robust: shown to be "
     f"{apr.SMALLEST_ROBUSTNESS:g} point or more beyond it, corrected for all rows; undecided "
-    "where the numbers of images, and so the sampling error, are not known.",
+    "where the numbers of images, and thus the sampling error, are not known.",
 )

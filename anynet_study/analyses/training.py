@@ -42,7 +42,7 @@ CURVES = Analysis[Study](
     question="How do the errors fall during training?",
     formula="median and outer quantiles of the test error over the architectures, by epoch",
     source="paper 1, section 6.1",
-    avoid="to choose when to stop: test images have no part in that",
+    avoid="to choose when to stop: test images must not be used for that",
     needs=("curves",),
     figures=(
         StudyFigure(
@@ -78,15 +78,15 @@ def drawn_duration(study: Study) -> pd.DataFrame:
 
 DURATION = Analysis[Study](
     name="duration",
-    title="Correlation of the ranking after part of the training with that at its end",
+    title="Correlation of the ranking after part of the training with the final one",
     table=duration,
-    question="From which epoch on is the ranking that of the end?",
-    formula="ρ(error after epoch e, error after the last); kept: ρ(error after e, last error of "
-    "another run) / ρ(last error, last error of another run)",
+    question="How early in training is the ranking close to the final one?",
+    formula="ρ(error after epoch e, error after the last epoch); kept: ρ(error after e, last error "
+    "of another run) / ρ(last error, last error of another run)",
     source="paper 1, section 6.1.2 and Figure A2",
     avoid=(
-        "for trainings with a schedule of their own: every epoch here has the rates of the "
-        "whole training"
+        "to predict shorter trainings with their own schedule: all epochs here have the learning "
+        "rates of the whole training"
     ),
     needs=("curves",),
     headings={"estimate": "in the same run", "share": "share of training"}
@@ -151,10 +151,15 @@ BUDGET = Analysis[Study](
     title="The shortest training that keeps the final ranking",
     table=budget,
     question="What is the shortest training that keeps the ranking?",
-    formula="the first e from which ρ(error after e, final error), or what is kept of another run, "
-    "stays at least as high as wanted",
+    formula=(
+        "the first epoch e from which on ρ(error after e, final error), or what is kept of another "
+        "run, is at least as high as wanted"
+    ),
     source="paper 1, section 6.1.2",
-    avoid="where replicates differ more than architectures: then no epoch reproduces the last",
+    avoid=(
+        "where replicates differ more than architectures: no epoch then reproduces the final "
+        "ranking"
+    ),
     needs=("curves",),
     headings={"keep": "wanted", "estimate": "reached", "share": "share of training"}
     | {"epoch_sure": "epoch where sure"},
@@ -162,12 +167,14 @@ BUDGET = Analysis[Study](
     topic="Training",
     section="training",
     shown="open",
-    note="The first epoch from which on the ranking correlates as wanted with that of the last in "
-    "the same run; or, where architectures were trained twice, keeps as much of the final "
-    "ranking's correlation with that of another run, so that the noise which the epochs of one run "
-    "share counts for nothing. “Where sure”: from where on the whole interval does. Every epoch "
-    "was trained with the learning rates of the whole training: a shorter one with its own "
-    "schedule may do better.",
+    note=(
+        "The first epoch from which on the ranking correlates with the final one of the same run "
+        "at least as much as wanted; or, where architectures were trained twice, keeps as much of "
+        "the final ranking's correlation with that of another run, so that the noise which the "
+        "epochs of one run share does not count. “Where sure”: from which on the whole interval "
+        "does. All epochs have the learning rates of the whole training: a shorter training with "
+        "its own schedule may do better."
+    ),
 )
 
 
@@ -226,7 +233,7 @@ RECIPES = Analysis[Study](
     name="recipes",
     title="Other recipes against the main one",
     table=recipes,
-    question="Does another way to train change the ranking, or the errors?",
+    question="Does another recipe change the ranking, or the errors?",
     formula="ρ(errors before, errors after), and mean(after) - mean(before)",
     source="paper 1, sections 6.1.1 and 6.1.2, Figures A1 and A2",
     avoid=(
@@ -287,7 +294,9 @@ SOURCE_BY_RECIPE = Analysis[Study](
     question="Does the source predict targets better under another recipe?",
     formula="ρ(source, target) under each recipe, and their paired difference",
     source="paper 1, section 6.2.1 and Figure A6",
-    avoid="where the recipes were run on different architectures: few are then compared",
+    avoid=(
+        "where the recipes were run on different architectures: only the few in common are compared"
+    ),
     needs=("recipes", "roles"),
     headings={"source_before": "main recipe", "source_after": "this recipe"}
     | {"source_difference": "difference"},
@@ -335,7 +344,7 @@ METRICS = Analysis[Study](
     question="Do top-1 and top-5 errors rank the architectures alike?",
     formula="ρ(top-1 error, top-5 error)",
     source="paper 1, section 6.1.4 and Figure A4",
-    avoid="for datasets with few classes: top-5 errors of ten classes are near 0",
+    avoid="for datasets with few classes: with ten classes, top-5 errors are near 0",
     needs=("by_metric",),
     headings=CHANGE | {"mean_before": "mean top-1", "mean_after": "mean top-5"},
     figures=(

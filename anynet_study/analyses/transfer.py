@@ -74,8 +74,10 @@ TRANSFER = Analysis[Study](
     section="transfer",
     shown="folded",
     caption="The lines",
-    note="Noise of training in the source's accuracies pulls slopes towards 0. The slope without "
-    "it is known where replicates of the source tell its noise.",
+    note=(
+        "Training noise in the source's accuracies biases slopes towards 0. The slope without this "
+        "bias is given where the source has replicates, which show its noise."
+    ),
 )
 
 
@@ -104,13 +106,17 @@ BEYOND = Analysis[Study](
     needs=("roles",),
     headings={"r2_source": "R² of source", "r2_average": "of others", "r2_both": "of both"}
     | {"f_average": "F of others", "p_average": "p of others", "f_source": "F of source"}
-    | {"p_source": "p of source", "p_average_holm": "Holm", "p_source_holm": "Holm"},
+    | {"p_source": "p of source", "p_average_holm": "p of others (Holm)"}
+    | {"p_source_holm": "p of source (Holm)"},
     section="transfer",
     shown="folded",
     caption="What the other targets explain beyond the source",
-    note="R² and F of regressions on the source, on the average of the other targets, and on both, "
-    "as measured: noise in the source alone makes F of others large. p allows for the noise of "
-    "what is held fixed, and is known where replicates tell it (errors in variables).",
+    note=(
+        "R² and F of regressions on the source, on the average of the other targets, and on both, "
+        "as measured: noise in the source by itself makes F of others large. p allows for the "
+        "noise of the regressor that is held fixed (errors in variables), and is given where "
+        "replicates show that noise."
+    ),
 )
 
 
@@ -156,8 +162,11 @@ OTHERS = Analysis[Study](
     section="transfer",
     heading="Is the source any better than other targets?",
     shown="open",
-    note="One other: the mean of the correlations with each other target alone, as the source is "
-    "one dataset. In the average of the others their noise is averaged away.",
+    note=(
+        "“One other”: the mean of the correlations with each other target by itself, which is a "
+        "fair comparison, as the source is one dataset. The average of the others has less noise "
+        "than any one of them."
+    ),
 )
 
 
@@ -192,11 +201,11 @@ IMPROVEMENT = Analysis[Study](
     table=improvement,
     question="Does a relative gain on the source become one on the targets?",
     formula=(
-        "accuracy / accuracy of the median architecture, on the target as a line on that on the "
-        "source"
+        "line of the relative accuracy on the target on that on the source; relative accuracy = "
+        "accuracy / accuracy of the median architecture"
     ),
     source="paper 4, Figures 1b and 8b",
-    avoid="where the median architecture guesses: any gain over it is then a large one",
+    avoid="where the median architecture only guesses: every gain over it then looks large",
     needs=("roles",),
     headings=LINE,
     figures=(
@@ -212,5 +221,8 @@ IMPROVEMENT = Analysis[Study](
     section="transfer",
     shown="folded",
     caption="Improvement over the median architecture",
-    note="Slope 1: a gain of ten percent on the source goes with the same on the target.",
+    note=(
+        "Slope 1: a gain of ten percent on the source goes with a gain of ten percent on the "
+        "target."
+    ),
 )

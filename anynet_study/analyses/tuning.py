@@ -88,9 +88,9 @@ TUNING = Analysis[Study](
     name="tuning",
     title="What was tuned: the budget spent and the settings chosen",
     table=tuning,
-    question="What was tried in tuning, what did it take, and what was chosen?",
-    formula="the setting with the least validation error, of the trials of each architecture",
-    avoid="as a search of the best recipe: the budget is that of the sweep",
+    question="What did tuning try, what did it cost, and what did it choose?",
+    formula="the setting with the lowest validation error among the trials of each architecture",
+    avoid="as a search for the best recipe: only the sweep's settings and budget were tried",
     needs=("trials",),
     headings={"rungs": "runs an architecture", "untrained": "trained at no setting"}
     | {"settings": "settings chosen: median (range), or how often"},
@@ -98,8 +98,10 @@ TUNING = Analysis[Study](
     topic="Training",
     section="training",
     shown="open",
-    note="Every architecture has the same space of settings and the same budget; the setting with "
-    "the lowest error on validation images is chosen, and test images have no part in it.",
+    note=(
+        "Every architecture has the same space of settings and the same budget. The setting with "
+        "the lowest error on validation images is chosen; test images are not used for this."
+    ),
 )
 
 

@@ -86,7 +86,8 @@ def robustness_lines(
 
     Returns DataFrame[group, shift, n, accuracy, correlation, ..., slope, slope_low, ..., excluded,
     note]: the mean accuracy on the shift, and the fit as in `transfer_fits`, on `scale`. With more
-    than one shift their mean is the shift "average".
+    than one shift, `attrs["averages"]` has one row for each group, a dict with these columns but
+    for `shift`: of the mean accuracy over the shifts.
     """
     check_level(level, resamples, seed)
     table, names = checked_table(accuracies, base, None)
@@ -101,8 +102,15 @@ def robustness_lines(
             row |= fit_row(both[base], both[shift], scale, resamples, seed, level)
             rows.append({**row, "accuracy": both[shift].mean()})
     columns = ["group", "shift", "n", "accuracy", *ENDS, "excluded", "note"]
-    result = pd.DataFrame(rows).reindex(columns=columns)
-    return with_attrs(result, level, "pearson", scale=scale)
+    result, averages = _without_average(pd.DataFrame(rows).reindex(columns=columns))
+    return with_attrs(result, level, "pearson", scale=scale, averages=averages)
+
+
+def _without_average(table: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[str, object]]]:
+    """The rows of single shifts, and those of their mean as dicts without `shift`."""
+    of_mean = table["shift"] == AVERAGE
+    averages = table[of_mean].drop(columns="shift").to_dict("records")
+    return table[~of_mean].reset_index(drop=True), averages
 
 
 def checked_table(
@@ -138,17 +146,18 @@ def effective_robustness(
 
     The expected accuracy on a shift is a linear fit of it on the base accuracy, on `scale`, through
     the `baseline` architectures (by default all), such as standard models trained on the base
-    alone. effective = accuracy - expected, in percentage points; its mean over the shifts is the
-    shift "average".
+    alone. effective = accuracy - expected, in percentage points.
 
     Returns long DataFrame[architecture, shift, base, accuracy, expected, effective, effective_low,
-    effective_high, robust, baseline, note]. The interval is of the fit (Student's t with the
-    standard error HC3; of "average" by the delta method); with `images` also of the sampling errors
-    of the accuracy on the shift (Clopper-Pearson, squared and added; of "average" normal, of
-    independent test sets) and of the base accuracy, whose error moves what is expected, and which
-    flattens the line: the slope is freed of that (errors in variables by the method of moments:
-    Fuller, "Measurement Error Models", 1987, section 1.2). `robust` is the verdict on an effect of
-    at least `SMALLEST_ROBUSTNESS`, all rows being one family; without `images` the sampling error
+    effective_high, robust, baseline, note]. With more than one shift, `attrs["averages"]` has one
+    row for each architecture, a dict with these columns but for `shift`: of the means over the
+    shifts. The interval is of the fit (Student's t with the standard error HC3; of averages by the
+    delta method); with `images` also of the sampling errors of the accuracy on the shift
+    (Clopper-Pearson, squared and added; of averages normal, of independent test sets) and of the
+    base accuracy, whose error moves what is expected, and which flattens the line: the slope is
+    freed of that (errors in variables by the method of moments: Fuller, "Measurement Error Models",
+    1987, section 1.2). `robust` is the verdict on an effect of at least `SMALLEST_ROBUSTNESS`, all
+    rows and averages being one family; without `images` the sampling error
     is not known, and it is undecided. So it is where base accuracies differ by hardly more than
     their sampling error; then there are no intervals.
     Architectures that lack an accuracy, and those at 0% or 100% of the base, which have no place
@@ -222,8 +231,8 @@ def effective_robustness(
     result["robust"] = verdict(*together, SMALLEST_ROBUSTNESS)
     columns = ["architecture", "shift", "base", "accuracy", "expected", *ends, "robust"]
     family = None if images is None else counted(asked, "row")
-    result = result[[*columns, "baseline", "note"]]
-    return with_attrs(result, level, n=len(fitted), scale=scale, family=family)
+    result, averages = _without_average(result[[*columns, "baseline", "note"]])
+    return with_attrs(result, level, n=len(fitted), scale=scale, family=family, averages=averages)
 
 
 def _sampling_errors(accuracies: Floats, images: int, scale: Scale) -> Floats:

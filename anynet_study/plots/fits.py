@@ -217,11 +217,12 @@ def effective_robustness_grid(
 ) -> Figure:
     """Plot accuracy on each shift against the base accuracy, with the baseline models' trend.
 
-    `table` is a result of `apr.effective_robustness`; `base` names that test set in the labels. How
-    far a point lies above the line is its effective robustness. Where the table has a column
-    `group` (texts), each has a colour and a line of its own, in logits, if its architectures allow
-    one. Architectures that were left out (without an expected accuracy) are not drawn; the title
-    says how many there are.
+    `table` is a result of `apr.effective_robustness`, to which the rows of its averages may be
+    added as those of the shift "average"; `base` names that test set in the labels. How far a point
+    lies above the line is its effective robustness. Where the table has a column `group` (texts),
+    each has a colour and a line of its own, in logits, if its architectures allow one.
+    Architectures that were left out (without an expected accuracy) are not drawn; the title says
+    how many there are.
     """
     # A note alone does not leave one out: it may say that nothing is sure of it.
     known = table.dropna(subset=["accuracy", "expected"])

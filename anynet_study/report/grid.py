@@ -20,6 +20,8 @@ WHY_NO_INTERVAL = (
 #: Names of columns with p-values, and prefixes of columns with numbers from 0 to 1.
 P_VALUE = re.compile(r"(\w+_)?p(_\w+)?")
 SHARES = ("probability", "share", "improved", "swapped")
+#: Ends of the names of columns that are whole with whole intervals.
+RANKS = ("rank", "rank_change")
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,13 @@ def grid_of(
 ) -> Grid:
     """The table of an analysis as people see it.
 
-    `estimate` is what a page calls the column of that name ("ρ"); `separator` stands between an
-    estimate and its interval.
+    `estimate` is what a page calls a correlation ("ρ") in the heading of the column of that name;
+    `separator` stands between an estimate and its interval.
     """
-    headings = {**kind.headings, **({"estimate": estimate} if estimate else {})}
+    headings = dict(kind.headings)
+    if estimate:
+        said = headings.get("estimate", "correlation")
+        headings["estimate"] = said.replace("correlation", estimate)
     return plain_grid(kind.arrange(table), headings, separator)
 
 
@@ -81,6 +86,27 @@ def merge_repeats(grid: Grid) -> Grid:
     return replace(grid, rows=rows)
 
 
+def markdown(grid: Grid) -> str:
+    """A table of GitHub's Markdown, without a line end."""
+    sides = ["---" if column < grid.names else "---:" for column in range(len(grid.headings))]
+    lines = [" | ".join(row).replace("\n", " ") for row in [grid.headings, sides, *grid.rows]]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def with_tables(page: str, new: Mapping[str, str]) -> str:
+    """A page of Markdown with the `new` tables in place of those that follow their titles.
+
+    A title stands in italics in a paragraph of its own. Raises ValueError for a title that is not
+    there exactly once.
+    """
+    for title, table in new.items():
+        place = rf"(\*{re.escape(title)}\*\n\n)(\|.*\n)*\n?"
+        page, count = re.subn(place, rf"\g<1>{table}\n\n", page)
+        if count != 1:
+            raise ValueError(f"the page has the title *{title}* {count} times, instead of once")
+    return page
+
+
 def _interval_of(table: pd.DataFrame) -> str:
     """The column that low and high belong to: the estimate, or else the column before them."""
     if "estimate" in table or "low" not in table:
@@ -102,16 +128,19 @@ def _cells(table: pd.DataFrame, name: str, separator: str) -> list[str]:
     if low not in table:
         return [_cell(name, value) for value in table[name]]
     ends = zip(table[name], table[low], table[high], strict=True)
-    return [with_interval(*values, separator) for values in ends]
+    digits = 0 if name.endswith(RANKS) else 2
+    return [with_interval(*values, separator, digits) for values in ends]
 
 
-def with_interval(estimate: float, low: float, high: float, separator: str = " ") -> str:
+def with_interval(
+    estimate: float, low: float, high: float, separator: str = " ", digits: int = 2
+) -> str:
     """`0.81 [0.62, 0.91]`."""
     if pd.isna(estimate):
         return "–"
     if pd.isna(low) or pd.isna(high):
-        return f"{wording.number(estimate)}{separator}{NO_INTERVAL}"
-    return f"{wording.number(estimate)}{separator}{wording.interval(low, high)}"
+        return f"{wording.number(estimate, digits)}{separator}{NO_INTERVAL}"
+    return f"{wording.number(estimate, digits)}{separator}{wording.interval(low, high, digits)}"
 
 
 def _cell(name: str, value: Any) -> str:

@@ -121,6 +121,12 @@ def test_further_tables_are_those_of_apr(analysis: Study) -> None:
     found = analysis.table("average-robustness").drop(columns="dataset")
     expected = apr.average_robustness(100 - errors, "test", images=analysis.images["base"])
     pd.testing.assert_frame_equal(found, expected)
+    robust = analysis.table("effective-robustness")
+    assert {*robust["shift"]} == {*SHIFTS}
+    means = pd.DataFrame(robust.attrs["averages"]).set_index("architecture")["effective"]
+    pd.testing.assert_series_equal(
+        means, robust.groupby("architecture")["effective"].mean()[means.index]
+    )
     assert (analysis.table("gaps")["gap"] > 0).all()
     assert {*analysis.table("shift-ranks")["architecture"]} == set(errors.index)
     assert (analysis.table("shift-agreement")["estimate"] == 1).all()

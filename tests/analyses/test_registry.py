@@ -35,6 +35,8 @@ def test_names_are_unique_and_places_exist() -> None:
         assert bool(analysis.caption) == (analysis.shown == "folded")
         assert set(analysis.needs) <= vars(Study).keys()
         assert analysis.question.endswith("?")
+        headings = [heading for heading in analysis.headings.values() if heading]
+        assert len(headings) == len(set(headings))  # of two of one heading, one column is lost
         assert analysis.formula
         assert analysis.avoid
         assert set().union(*(figure.needs for figure in analysis.figures)) <= set(TABLES)

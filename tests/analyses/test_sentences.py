@@ -8,11 +8,18 @@ import pytest
 
 from anynet_study.analyses import ANALYSES, building, findings, study_of
 from anynet_study.analyses.class_accuracy import hardest
-from anynet_study.analyses.correlations import narrower
+from anynet_study.analyses.correlations import arrange_sizes, narrower
 from anynet_study.analyses.drivers import driver_flips, stage_flips
 from anynet_study.analyses.images import told_apart
 from anynet_study.analyses.noise import noise_bounds
-from anynet_study.analyses.proxies import best_proxy, carry_over, gain, price
+from anynet_study.analyses.proxies import (
+    best_proxy,
+    carry_over,
+    chosen,
+    found_of_the_best,
+    gain,
+    price,
+)
 from anynet_study.analyses.registry import TOPICS
 from anynet_study.analyses.shifts import lost_and_kept
 from anynet_study.analyses.training import other_recipes, shortest
@@ -129,6 +136,21 @@ UNSETTLED = "it is undecided whether it is the best of its family: x may be as g
 
 
 @pytest.mark.parametrize(
+    ("best", "shown"), [("undecided", "for none of them"), ("yes", "for t1 and t2")]
+)
+def test_proxies_of_several_targets_are_told_in_one_sentence(best: str, shown: str) -> None:
+    rows = [("t1", "x-2", 0.8, best), ("t1", "x", 0.7, "no"), ("t2", "x-2", 0.6, best)]
+    rows += [("t2", "x", 0.5, "no"), ("t3", "x", 0.4, "undecided"), ("t4", "x", NAN, "undecided")]
+    table = frame(*rows, columns="target proxy estimate best")
+    assert chosen(table) == [
+        "Of the family, x-2 correlates most with t1 and t2 and x correlates most with t3; that it "
+        f"is the best is shown {shown}."
+    ]
+    assert chosen(table[table["target"].eq("t1")]) == []
+    assert chosen(table[table["proxy"].eq("x")]) == []
+
+
+@pytest.mark.parametrize(
     ("estimate", "low", "high", "best", "expected"),
     [
         (0.8, 0.5, 0.9, "yes", f"{SURE}; it is the best of its family."),
@@ -137,8 +159,8 @@ UNSETTLED = "it is undecided whether it is the best of its family: x may be as g
          "it is the best of its family."),
         (0.4, 0.3, 0.5, "yes", "For t, use x-2 (ρ = 0.40 [0.30, 0.50]); it is the best of its "
          "family."),
-        (0.4, 0.29, 0.6, "yes", "No proxy for t is demonstrated: that of the best, x-2, may be "
-         "below 0.30 (ρ = 0.40 [0.29, 0.60])."),
+        (0.4, 0.29, 0.6, "yes", "No proxy for t is shown to be useful: the correlation of the "
+         "best one, x-2, may be below 0.30 (ρ = 0.40 [0.29, 0.60])."),
         (-0.3, -0.5, 0.29, "yes", "No proxy for t is useful: the best, x-2, has ρ "
          "= −0.30 [−0.50, 0.29]."),
         (NAN, NAN, NAN, "undecided", "No proxy can be named for t: too few or constant "
@@ -169,7 +191,7 @@ def test_price() -> None:
     assert price(frame(a, b, *others, columns=columns), "x") == [
         "Choosing the architecture that is best on x is expected to cost most on b, 4.00 [2.00, "
         "5.00] points of error above the best of 1,100 architectures; choosing one at random costs "
-        "2.50. The median over the 2 targets is 88% of what chance costs.",
+        "2.50. The median over the 2 targets is 88% of the cost of a random choice.",
         "On b, it is undecided whether the choice is better than a random one.",
     ]
     table = frame(a, columns=columns)
@@ -178,6 +200,25 @@ def test_price() -> None:
         "points of error above the best of 1,100 architectures; choosing one at random costs 3.00."
     ]
     assert price(table.assign(regret=NAN), "x") == []
+
+
+def test_how_many_of_the_best_the_source_finds() -> None:
+    columns = "target proxy top shared overlap overlap_low overlap_high by_chance"
+    a = ("a", "x", 10, 1, 0.1, 0.003, 0.45, 0.1)
+    b = ("b", "x", 10, 3, 0.3, 0.07, 0.65, 0.1)
+    said = (
+        "Of the 10 architectures that are best on a, 1 is among the 10 best on x: a share of 0.10 "
+        "[0.003, 0.45], where chance gives 0.10."
+    )
+    assert found_of_the_best(frame(a, columns=columns), "x") == [said]
+    assert found_of_the_best(frame(b, a, columns=columns), "x") == [
+        f"{said} No target has fewer; the median over the 2 targets is 2."
+    ]
+
+
+def test_numbers_of_architectures_that_are_estimates_have_two_digits() -> None:
+    table = pd.DataFrame({"for_half": [400, None], "for_a_tenth": [783, None]}, dtype="Int64")
+    assert arrange_sizes(table).to_numpy().tolist() == [["400", "780"], ["–", "–"]]
 
 
 def test_narrower() -> None:
@@ -316,6 +357,12 @@ def test_images_that_tell_the_best_apart(p: float, count: int) -> None:
         "On d, the test images do not separate the best architecture from any of the next nine "
         "(McNemar's test, corrected)."
     ]
+
+
+def test_many_datasets_are_counted_where_images_do_not_tell_the_best_apart() -> None:
+    rows = [(f"d{place}", "best", "b", 0.001 if place == 0 else 0.9) for place in range(8)]
+    [said] = told_apart(frame(*rows, columns="dataset a b p_holm"), 0.95)
+    assert said.startswith("On 7 of 8 datasets, the test images do not separate")
 
 
 @pytest.mark.parametrize(("high", "count"), [(49.9, 1), (50.0, 0)])

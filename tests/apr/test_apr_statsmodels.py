@@ -37,7 +37,7 @@ def test_errors_of_a_mean_of_lines() -> None:
     """On the plain scale the mean of the lines is the line through the means."""
     known = ties_and_gaps(0, 4).dropna().rename(columns=str)
     table = apr.effective_robustness(known, "0", scale="linear")
-    rows = table[table["shift"] == "average"]
+    rows = pd.DataFrame(table.attrs["averages"])
     design = np.column_stack([np.ones(len(known)), known["0"]])
     fit = OLS(known[["1", "2", "3"]].mean(axis=1).to_numpy(), design)
     expected = fit.fit(cov_type="HC3", use_t=True).get_prediction(design)

@@ -43,6 +43,9 @@ def test_columns_of_their_own_intervals() -> None:
             "rho_source": [0.31],
             "rho_source_low": [0.12],
             "rho_source_high": [0.53],
+            "new_rank": [41.0],
+            "new_rank_low": [17.0],
+            "new_rank_high": [61.0],
             "mean": [41.5],
             "low": [40.25],
             "high": [43.75],
@@ -55,6 +58,7 @@ def test_columns_of_their_own_intervals() -> None:
     assert dict(zip(found.headings, found.rows[0], strict=True)) == {
         "target": "x",
         "rho source": "0.31 [0.12, 0.53]",
+        "new rank": "41 [17, 61]",
         "mean": "41.50 [40.25, 43.75]",
         "probability best": "87%",
         "flips sign": "yes",
@@ -91,9 +95,22 @@ def test_repeated_names_are_written_once() -> None:
     assert [row[0] for row in found.rows] == ["a", "", "b", "a"]
 
 
+def test_tables_of_a_page_are_replaced_below_their_titles() -> None:
+    new = grid.markdown(grid.Grid(["t", "n"], [["a", "1"]]))
+    assert new == "| t | n |\n| --- | ---: |\n| a | 1 |"
+    page = "*One*\n\n| old |\n| --- |\n\nText.\n\n*Two*\n\n"
+    found = grid.with_tables(page, {"One": new, "Two": new})
+    assert found == f"*One*\n\n{new}\n\nText.\n\n*Two*\n\n{new}\n\n"
+    assert grid.with_tables(found, {"One": new, "Two": new}) == found
+    with pytest.raises(ValueError, match=r"title \*Three\* 0 times"):
+        grid.with_tables(page, {"Three": new})
+
+
 def test_headings_are_those_of_the_analysis() -> None:
     found = grid.grid_of(TABLE, ANALYSES["correlations"], "τ")
     assert found.headings[:4] == ["dataset", "and", "τ", "p"]
+    assert "of single runs" in grid.grid_of(TABLE, ANALYSES["corrected"], "τ").headings
+    assert "τ there" in grid.grid_of(TABLE, ANALYSES["best-quarter"], "τ").headings
 
 
 def test_the_spread_of_the_errors() -> None:

@@ -28,7 +28,7 @@ class BestTable {
     all.hidden = !explorer.data.skeletons;
     const around = element("div", parent, { class: "scroll", tabindex: 0, role: "region" });
     around.setAttribute("aria-label", "The best architectures");
-    this.table = element("table", around, { class: "best" });
+    this.table = element("table", around);
     this.fill();
   }
 
