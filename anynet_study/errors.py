@@ -1,5 +1,7 @@
 """How commands end badly, each with its exit code, and what their one line of reason is made of."""
 
+from collections.abc import Iterable, Sequence
+
 #: What would end the line, or give the terminal an order.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
@@ -26,6 +28,17 @@ def printable(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2,000 files`: for nouns that take an s."""
     return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def some_of(names: Iterable[object], most: int = 12) -> list[str]:
+    """All names, or of very many the first and how many more there are."""
+    texts = [str(name) for name in names]
+    return texts if len(texts) <= most else [*texts[: most - 1], f"{len(texts) - most + 1} more"]
 
 
 def amount(value: float, digits: int = 4, smallest: float = 1e3) -> str:

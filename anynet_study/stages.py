@@ -43,11 +43,7 @@ from anynet_study.training import epoch_lengths, steps_per_epoch
 if TYPE_CHECKING:
     import submitit
 
-    from anynet_study.analyses import Concern
     from anynet_study.study import Study
-
-#: What runs are called in tables of errors.
-RUN_NAMES = ["architecture", "dataset", "replicate"]
 
 
 def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
@@ -201,31 +197,6 @@ def _write_report(folder: StudyFolder, resamples: int) -> "Study":
     study = load(folder.results, resamples=resamples)
     write_report(study, folder.report.parent)
     return study
-
-
-def concerns_so_far(study: OpenStudy) -> "list[Concern]":
-    """What makes the answer of a study worth little, by the runs that are recorded now.
-
-    Nothing of what further runs may mend, such as that they are few.
-    """
-    records = read_journals(study.folder.journals)
-    if not len(records):
-        return []
-    import pandas as pd
-
-    from anynet_study.analyses import Evidence, concerns
-
-    main = next(iter(study.sweep.recipes))
-    planned = [run for run in study.plan if study.plan.called(run) == main]
-    names = {run.run_id: (run.architecture, run.dataset, run.replicate) for run in planned}
-    wanted = ["run_id", "evaluation_id", "status", "error", "started", "journal"]
-    known = records.select(wanted).to_pandas().sort_values(["started", "journal"])
-    mine = known["evaluation_id"].isna() & known["run_id"].isin(set(names))
-    known = known[mine & known["status"].ne("failed")].drop_duplicates("run_id")
-    called = pd.DataFrame([names[run_id] for run_id in known["run_id"]], columns=RUN_NAMES)
-    runs = called.join(known[["status", "error"]].reset_index(drop=True))
-    found = concerns(Evidence(runs, dataset_table(study.sweep, study.views).to_pandas()))
-    return [concern for concern in found if concern.kind in ("guessing", "noise")]
 
 
 def collect_warnings(made: CollectReport) -> list[str]:

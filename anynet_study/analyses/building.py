@@ -1,12 +1,12 @@
 """What analyses are built of: tables of several parts, room on a figure, phrases."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from anynet_study.analysis import check_room
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, listed
 from anynet_study.plots import wording
 
 #: Tables by what tells them apart, each made when it is its turn.
@@ -78,11 +78,6 @@ def drawable_errors(errors: pd.DataFrame) -> pd.DataFrame:
     return known
 
 
-def listed(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
 def some(names: Sequence[str], total: int, what: str = "datasets") -> str:
     """Name a few datasets, count many; `what` they are all called."""
     if len(names) == total > 1:
@@ -95,12 +90,6 @@ def any_of(names: Sequence[str], total: int, what: str = "datasets") -> str:
     if len(names) == total > 1:
         return f"either of the two {what}" if total == 2 else f"any of the {total} {what}"
     return some(names, total, what)
-
-
-def some_of(names: Iterable[object], most: int = 12) -> list[str]:
-    """All names, or of very many the first and how many more there are."""
-    texts = [str(name) for name in names]
-    return texts if len(texts) <= most else [*texts[: most - 1], f"{len(texts) - most + 1} more"]
 
 
 def with_interval(row: pd.Series, name: str = "estimate") -> str:

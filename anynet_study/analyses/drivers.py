@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import MARKED, drawable_errors, listed, some
+from anynet_study.analyses.building import MARKED, drawable_errors, some
 from anynet_study.analysis import Analysis, StudyFigure
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, listed
 from anynet_study.study import Study
 
 if TYPE_CHECKING:

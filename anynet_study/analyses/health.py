@@ -4,19 +4,24 @@ Every command and page that shows an answer shows this before it. It rests on th
 that it can be told of a study that still trains, and of a table of errors.
 """
 
+import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
-from anynet_study import apr
-from anynet_study.analyses.building import listed, some_of, with_interval
-from anynet_study.analyses.noise import MOST_RESAMPLES, known_noise
-from anynet_study.errors import counted
-from anynet_study.store import mixed_backends
-from anynet_study.study import Study
+from anynet_study.errors import counted, listed, some_of
+
+# pandas, scipy and what trains are imported where they are used: `status` seldom needs them.
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anynet_study.dispatch import JournalReader, OpenStudy
+    from anynet_study.study import Study
 
 #: The worst first: no order can be read from networks that guess, and none from noise.
 Kind = Literal["guessing", "noise", "missing", "failed", "backends", "few"]
@@ -30,7 +35,8 @@ MOSTLY_NOISE = 0.5
 #: A network is no better than guessing if its error is not shown to be below it at this one-sided
 #: level, by the normal approximation of a proportion of the test images: 1.645 standard errors.
 ONE_SIDED_95 = 1.6449
-#: Columns of `Evidence.runs`.
+NONE: NDArray[np.float64] = np.empty(0)
+#: Columns of tables of runs.
 RUNS = ["architecture", "dataset", "replicate", "status", "error"]
 
 
@@ -52,16 +58,23 @@ class Concern:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of the runs of a study, or of a table of errors."""
+    """What is known of the runs of a study, or of a table of errors, under the recipe that counts.
 
-    #: RUNS of the recipe that counts: those that are recorded, and asked for.
-    runs: pd.DataFrame
-    #: dataset, and chance, test_images and metric where they are known.
-    datasets: pd.DataFrame
+    Of runs that are recorded, and asked for.
+    """
+
+    #: By dataset, the mean error of each architecture that has one there, in percent.
+    errors: Mapping[str, NDArray[np.float64]]
+    #: How many runs there are, by dataset and status.
+    runs: Counter[tuple[str, str]]
+    #: How many architectures have an error.
+    architectures: int
+    #: Of each dataset: `dataset`, and chance, test_images and metric where they are known.
+    datasets: Sequence[Mapping[str, Any]]
     #: All runs that are asked for, by dataset; none where that is not known.
     planned: Mapping[str, int] = field(default_factory=dict)
-    #: As `apr.noise_ceiling` returns it; None: not computed yet.
-    noise: pd.DataFrame | None = None
+    #: As `apr.noise_ceiling` returns it; None where nothing was trained twice.
+    noise: "pd.DataFrame | None" = None
     #: How many architectures of equal weight the sample is worth; None: as many as it has.
     effective: float | None = None
     #: What `store.mixed_backends` says.
@@ -69,14 +82,80 @@ class Evidence:
     #: Whether the study trains its networks, so that they can be trained otherwise.
     trains: bool = True
 
+    @classmethod
+    def of(cls, runs: "pd.DataFrame", datasets: "pd.DataFrame", **known: Any) -> "Evidence":
+        """Of a table of RUNS and one of datasets; the noise is computed where it is not known."""
+        if known.get("noise") is None and runs.duplicated(["architecture", "dataset"]).any():
+            known["noise"] = _noise_of(runs)
+        there = runs[runs["error"].notna()]
+        means = there.groupby(["dataset", "architecture"], observed=True)["error"].mean()
+        by_dataset = means.groupby(level="dataset", observed=True)
+        counts = runs.groupby(["dataset", "status"], observed=True).size()
+        return cls(
+            {str(name): part.to_numpy() for name, part in by_dataset},
+            Counter({(str(name), str(how)): count for (name, how), count in counts.items()}),
+            there["architecture"].nunique(),
+            datasets.to_dict("records"),
+            **known,
+        )
 
-def concerns_of(study: Study) -> list[Concern]:
+
+def concerns_of(study: "Study") -> list[Concern]:
     """What makes the answer of a study worth little, the worst first."""
     return concerns(evidence_of(study))
 
 
+def concerns_so_far(study: "OpenStudy", reader: "JournalReader") -> list[Concern]:
+    """The same of a study that may still train, by the runs that `reader` has read.
+
+    Nothing of what further runs may mend, such as that they are few.
+    """
+    main, recorded = next(iter(study.sweep.recipes)), reader.outcomes()
+    known = [
+        (run.architecture, run.dataset, run.replicate, *recorded[run.run_id])
+        for run in study.plan
+        if run.run_id in recorded and study.plan.called(run) == main
+    ]
+    errors: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for architecture, dataset, _, _, error in known:
+        errors[dataset][architecture].append(error)
+    noise = None
+    if any(len(each) > 1 for of in errors.values() for each in of.values()):
+        import pandas as pd
+
+        noise = _noise_of(pd.DataFrame(known, columns=RUNS))
+    evidence = Evidence(
+        {name: np.array([fmean(each) for each in of.values()]) for name, of in errors.items()},
+        Counter((dataset, status) for _, dataset, _, status, _ in known),
+        len({architecture for of in errors.values() for architecture in of}),
+        _datasets_of(study),
+        noise=noise,
+    )
+    return [concern for concern in concerns(evidence) if concern.kind in ("guessing", "noise")]
+
+
+def _datasets_of(study: "OpenStudy") -> list[dict[str, Any]]:
+    from anynet_study.metrics import chance_error
+    from anynet_study.planning import resolve_on
+
+    stated, rows = next(iter(study.sweep.recipes.values())), []
+    for name, view in study.views.items():
+        metric = resolve_on(view, stated.for_dataset(name), name).metric
+        chance = chance_error(view.test_labels, len(view.classes), metric)
+        known = {"chance": chance, "test_images": len(view.test_index), "metric": metric}
+        rows.append({"dataset": name, **known})
+    return rows
+
+
+def _noise_of(runs: "pd.DataFrame") -> "pd.DataFrame":
+    from anynet_study.analyses.noise import MOST_RESAMPLES
+    from anynet_study.apr import noise_ceiling
+
+    return noise_ceiling(runs.drop(columns="status"), resamples=MOST_RESAMPLES)
+
+
 def concerns(evidence: Evidence) -> list[Concern]:
-    """The same of its runs; the serious ones first, and of these the worst kind."""
+    """What it says against an answer; the serious ones first, and of these the worst kind."""
     found = [
         *_guessing(evidence),
         *_noise(evidence),
@@ -89,8 +168,13 @@ def concerns(evidence: Evidence) -> list[Concern]:
     return sorted(found, key=lambda it: (not it.serious, kinds.index(it.kind)))
 
 
-def evidence_of(study: Study) -> Evidence:
+def evidence_of(study: "Study") -> Evidence:
     """What a loaded study knows of its runs."""
+    import pandas as pd
+
+    from anynet_study.analyses.noise import known_noise
+    from anynet_study.store import mixed_backends
+
     if study.store is None:
         known = study.known("datasets")
         datasets = pd.DataFrame({"dataset": study.errors.columns}) if known is None else known
@@ -98,7 +182,7 @@ def evidence_of(study: Study) -> Evidence:
             ignore_index=False, var_name="dataset", value_name="error"
         )
         runs = long.dropna().reset_index().assign(replicate=0, status="completed")
-        return Evidence(runs, datasets, effective=study.effective, trains=False)
+        return Evidence.of(runs, datasets, effective=study.effective, trains=False)
     columns = [*RUNS, "recipe", "planned", "backend", "instruction_set", "threads"]
     table = study.store.table("runs", columns)
     runs = table.to_pandas()
@@ -107,35 +191,31 @@ def evidence_of(study: Study) -> Evidence:
     planned = study.store.planned_runs
     trains = bool(study.store.provenance.get("sweep"))
     lacking = 0 if planned is None else planned - int(runs["planned"].sum())
-    return Evidence(
+    return Evidence.of(
         runs.loc[mine, RUNS],
         study.store.datasets(),
-        {"": lacking + int(mine.sum())} if trains else {},
-        known_noise(study),
-        study.effective,
-        mixed_backends(table.filter(table["planned"])),
-        trains,
+        planned={"": lacking + int(mine.sum())} if trains else {},
+        noise=known_noise(study),
+        effective=study.effective,
+        backends=mixed_backends(table.filter(table["planned"])),
+        trains=trains,
     )
 
 
 def _guessing(evidence: Evidence) -> list[Concern]:
     """Networks whose error is not shown to be below that of one guess for all images."""
-    if "chance" not in evidence.datasets:
-        return []
-    runs = evidence.runs[evidence.runs["error"].notna()]
     said, names, worst = [], [], 0.0
-    for row in evidence.datasets.to_dict("records"):
-        on_it = runs[runs["dataset"].eq(row["dataset"])]
-        errors = on_it.groupby("architecture", observed=True)["error"].mean()
-        count = int((errors >= row["chance"] - _margin(row)).sum())
+    for row in evidence.datasets:
+        chance, errors = row.get("chance", math.nan), evidence.errors.get(str(row["dataset"]), NONE)
+        count = int((errors >= chance - _margin(row)).sum())
         if count:
             names.append(str(row["dataset"]))
             of = f"{count:,} of {len(errors):,} architectures on {names[-1]}"
-            said.append(f"{of} (guessing errs {row['chance']:.1f}%)")
+            said.append(f"{of} (guessing errs {chance:.1f}%)")
             worst = max(worst, count / len(errors))
     if not said:
         return []
-    diverged = int((runs["status"].eq("diverged") & runs["dataset"].isin(names)).sum())
+    diverged = sum(evidence.runs[name, "diverged"] for name in names)
     return [
         Concern(
             "guessing",
@@ -147,13 +227,13 @@ def _guessing(evidence: Evidence) -> list[Concern]:
     ]
 
 
-def _margin(dataset: Mapping[str, object]) -> float:
+def _margin(dataset: Mapping[str, Any]) -> float:
     """How far below chance an error has to be, in points, to be shown to be below it."""
-    images, chance = dataset.get("test_images"), float(str(dataset["chance"]))
-    if dataset.get("metric") not in ("top1", "top5") or not images or pd.isna(images):
+    images = dataset.get("test_images") or math.nan
+    if dataset.get("metric") not in ("top1", "top5") or math.isnan(images):
         return 0.0
-    share = chance / 100
-    return float(100 * ONE_SIDED_95 * np.sqrt(share * (1 - share) / float(str(images))))
+    share = dataset["chance"] / 100
+    return 100 * ONE_SIDED_95 * math.sqrt(share * (1 - share) / images)
 
 
 def _train_better(names: Sequence[str], diverged: int) -> str:
@@ -173,10 +253,9 @@ def _noise(evidence: Evidence) -> list[Concern]:
     """Datasets whose runs differ by training noise more than by their architectures."""
     table = evidence.noise
     if table is None:
-        if not evidence.runs.duplicated(["architecture", "dataset"]).any():
-            return []
-        long = evidence.runs[["architecture", "dataset", "replicate", "error"]]
-        table = apr.noise_ceiling(long, resamples=MOST_RESAMPLES)
+        return []
+    from anynet_study.analyses.building import with_interval
+
     known = table[table["icc"].notna()]
     unclear = known[known["icc_low"].le(0) | known["icc_low"].isna()]
     mostly = known[known["icc"].lt(MOSTLY_NOISE) & ~known["dataset"].isin(unclear["dataset"])]
@@ -206,14 +285,16 @@ def _noise(evidence: Evidence) -> list[Concern]:
 
 def _missing(evidence: Evidence) -> list[Concern]:
     """Runs that are asked for and not recorded."""
-    asked, there = sum(evidence.planned.values()), len(evidence.runs)
+    asked, there = sum(evidence.planned.values()), evidence.runs.total()
     if asked <= there:
         return []
-    by_dataset = evidence.runs["dataset"].value_counts()
+    by_dataset: Counter[str] = Counter()
+    for (name, _), count in evidence.runs.items():
+        by_dataset[name] += count
     lacking = {
-        name: count - int(by_dataset.get(name, 0))
+        name: count - by_dataset[name]
         for name, count in evidence.planned.items()
-        if name and count > by_dataset.get(name, 0)
+        if name and count > by_dataset[name]
     }
     where = listed(some_of([f"{count:,} on {name}" for name, count in lacking.items()], 6))
     said = f"{asked - there:,} of {counted(asked, 'planned run')} are not recorded yet"
@@ -223,14 +304,15 @@ def _missing(evidence: Evidence) -> list[Concern]:
 
 
 def _failed(evidence: Evidence) -> list[Concern]:
-    failed = evidence.runs[evidence.runs["status"].eq("failed")]["dataset"]
-    if failed.empty:
+    failed = {name: count for (name, how), count in evidence.runs.items() if how == "failed"}
+    if not failed:
         return []
-    counts = failed.value_counts()
-    where = listed(some_of([f"{count:,} on {name}" for name, count in counts.items() if count], 6))
-    text = f"{len(failed):,} of {counted(len(evidence.runs), 'run')} failed ({where})."
+    most_first, total = Counter(failed).most_common(), evidence.runs.total()
+    where = listed(some_of([f"{count:,} on {name}" for name, count in most_first], 6))
+    count = sum(failed.values())
+    text = f"{count:,} of {counted(total, 'run')} failed ({where})."
     advice = "See why in the report, then: anynet-study retry." if evidence.trains else ""
-    return [Concern("failed", text, advice, len(failed) / len(evidence.runs) >= SERIOUS)]
+    return [Concern("failed", text, advice, count / total >= SERIOUS)]
 
 
 def _backends(evidence: Evidence) -> list[Concern]:
@@ -239,8 +321,7 @@ def _backends(evidence: Evidence) -> list[Concern]:
 
 
 def _few(evidence: Evidence) -> list[Concern]:
-    known = evidence.runs.loc[evidence.runs["error"].notna(), "architecture"]
-    count, effective = known.nunique(), evidence.effective
+    count, effective = evidence.architectures, evidence.effective
     worth = min(count, effective or count)
     if worth >= FEW:
         return []

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anynet_study.analyses.building import some_of
 from anynet_study.analyses.error_table import Declared, described, part_of, read_table
 from anynet_study.analyses.registry import ANALYSES, known_analyses
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
-from anynet_study.errors import UserError, first_line
+from anynet_study.errors import UserError, first_line, some_of
 from anynet_study.metrics import EvaluationKind
 from anynet_study.sheets import is_table
 from anynet_study.store import ResultStore, StorePart, find_store, stored_json

@@ -9,14 +9,13 @@ from anynet_study import apr, plots
 from anynet_study.analyses.building import (
     MARKED,
     any_of,
-    listed,
     some,
     with_averages,
     with_interval,
 )
 from anynet_study.analyses.noise import known_noise
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_known, check_room
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, listed
 from anynet_study.plots import wording
 from anynet_study.study import Study
 

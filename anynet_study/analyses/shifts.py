@@ -9,17 +9,9 @@ import numpy as np
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import (
-    Parts,
-    listed,
-    some,
-    some_of,
-    stacked,
-    with_averages,
-    with_interval,
-)
+from anynet_study.analyses.building import Parts, some, stacked, with_averages, with_interval
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, listed, some_of
 from anynet_study.plots import wording
 from anynet_study.study import Study
 

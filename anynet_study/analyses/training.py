@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import (
-    Parts,
-    listed,
-    some,
-    stacked,
-    with_averages,
-    with_interval,
-)
+from anynet_study.analyses.building import Parts, some, stacked, with_averages, with_interval
 from anynet_study.analysis import Analysis, StudyFigure
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, listed
 from anynet_study.plots import wording
 from anynet_study.study import Study
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import Parts, listed, stacked, with_interval
+from anynet_study.analyses.building import Parts, stacked, with_interval
 from anynet_study.analyses.training import CHANGE, Versions, of_first_recipe
 from anynet_study.analysis import Analysis, StudyFigure
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, listed
 from anynet_study.plots import wording
 from anynet_study.study import Study
 

@@ -10,11 +10,10 @@ import pandas as pd
 from rich.console import Console
 
 from anynet_study.analyses import Concern, concerns_of, findings
-from anynet_study.analyses.building import some_of
 from anynet_study.analysis import Analysis, remarks
 from anynet_study.apr import as_matrix, exclusions
 from anynet_study.cli.tables import harmless, number, print_table, table_text
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, some_of
 from anynet_study.plots import wording
 from anynet_study.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
 from anynet_study.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Study

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from anynet_study.analyses import Concern
-    from anynet_study.dispatch import OpenStudy, Status
+    from anynet_study.dispatch import JournalReader, OpenStudy, Status
 
 SHORTEST_WAIT, LONGEST_WAIT = 1.0, 86_400.0
 
@@ -56,7 +56,7 @@ def status(
         _watch(study.sweep.name, look, every, as_json)
         return
     now = look()
-    concerns = _concerns(study) if reader.records else []
+    concerns = _concerns(study, reader) if reader.records else []
     if as_json:
         told = [vars(concern) for concern in concerns]
         print(json.dumps({**asdict(now), "concerns": told}, indent=2))
@@ -66,11 +66,11 @@ def status(
         Console().print(status_text(study.sweep.name, now))
 
 
-def _concerns(study: "OpenStudy") -> "list[Concern]":
-    """What already makes its answer worth little. Only that imports statistics."""
-    from anynet_study.stages import concerns_so_far
+def _concerns(study: "OpenStudy", reader: "JournalReader") -> "list[Concern]":
+    """What already makes its answer worth little."""
+    from anynet_study.analyses import concerns_so_far
 
-    return concerns_so_far(study)
+    return concerns_so_far(study, reader)
 
 
 def _watch(name: str, look: "Callable[[], Status]", every: float, as_json: bool) -> None:

@@ -17,8 +17,8 @@ from anynet_study.planning import Plan, PlannedRun
 from anynet_study.store import read_journals
 
 #: What is kept of each record, to tell how fast runs end and to predict the length of others.
-TIMINGS = (
-    *("run_id", "status", "evaluation_id"),
+KEPT = (
+    *("run_id", "status", "error", "evaluation_id"),
     *("device", "engine", "journal", "seconds", "started"),
     *("backend", "instruction_set", "threads"),
 )
@@ -190,7 +190,7 @@ class JournalReader:
                 pair = run_id, evaluation_id  # of several, the one that a store keeps
                 if started < self._began.get(pair, math.inf):
                     self._began[pair], self._evaluations[pair] = started, error
-            self._tables.append(new.select(TIMINGS).unify_dictionaries())
+            self._tables.append(new.select(KEPT).unify_dictionaries())
         return self._recorded
 
     def look(self, share: float) -> Recorded:
@@ -223,8 +223,18 @@ class JournalReader:
             yield Timing(run_id, status, device, engine, seconds, ended, first)
             begun.add(journal)
 
+    def outcomes(self) -> dict[str, tuple[str, float]]:
+        """How each run ended that did not fail, and its error in percent, by run id.
+
+        Of several records of a run the first to begin counts, as in a store.
+        """
+        names = ("run_id", "status", "error", "started", "journal")
+        rows = (row for row in _rows(_by_kind(self._table())[0], *names) if row[1] != "failed")
+        last_first = sorted(rows, key=lambda row: row[3:], reverse=True)
+        return {run_id: (status, error) for run_id, status, error, *_ in last_first}
+
     def _table(self) -> pa.Table:
-        tables = self._tables or [read_journals([]).select(TIMINGS)]
+        tables = self._tables or [read_journals([]).select(KEPT)]
         return pa.concat_tables(tables).unify_dictionaries()
 
     def throughput(self, now: float, is_over: bool = False) -> Throughput:

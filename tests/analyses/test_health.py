@@ -1,17 +1,35 @@
 """What makes an answer worth little is found, in the order of its weight, with advice that fits."""
 
 import math
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scripted_study import PACKED
 from small_study import run_records, small_study, write_store
+from tiny_study import TINY
 
-from anynet_study.analyses import Concern, Evidence, concerns, concerns_of, load, study_of
+from anynet_study.analyses import (
+    Concern,
+    Evidence,
+    concerns,
+    concerns_of,
+    concerns_so_far,
+    load,
+    study_of,
+)
 from anynet_study.analyses.correlations import advised
 from anynet_study.analyses.health import RUNS
 from anynet_study.analysis import Options
+from anynet_study.dispatch import JournalReader, OpenStudy, open_sweep
+from anynet_study.planning import PlannedRun
+from anynet_study.stages import collect_study
+from anynet_study.store import JournalWriter, RunRecord
 
 
 def runs(errors: dict[str, list[float]], replicates: int = 1, noise: float = 0.0) -> pd.DataFrame:
@@ -37,7 +55,7 @@ def kinds(evidence: Evidence) -> list[tuple[str, bool]]:
 
 def test_a_healthy_study_has_none() -> None:
     many = runs({"a": list(np.linspace(10, 40, 60))}, replicates=2, noise=0.5)
-    assert kinds(Evidence(many, datasets(90.0, 1000), {"a": 120})) == []
+    assert kinds(Evidence.of(many, datasets(90.0, 1000), planned={"a": 120})) == []
 
 
 @pytest.mark.parametrize(
@@ -52,7 +70,7 @@ def test_a_healthy_study_has_none() -> None:
 )
 def test_networks_that_guess(guess: float, images: float, expected: bool | None) -> None:
     errors = {"a": [*np.linspace(10, 30, 36), *[guess] * 24]}
-    found = concerns(Evidence(runs(errors), datasets(50.0, images)))
+    found = concerns(Evidence.of(runs(errors), datasets(50.0, images)))
     assert [it.serious for it in found] == ([] if expected is None else [expected])
     if expected:
         assert found[0].said == (
@@ -63,26 +81,26 @@ def test_networks_that_guess(guess: float, images: float, expected: bool | None)
 
 
 def test_few_that_guess_are_told_of_but_not_serious() -> None:
-    evidence = Evidence(runs({"a": [10.0] * 59 + [90.0]}), datasets(90.0))
+    evidence = Evidence.of(runs({"a": [10.0] * 59 + [90.0]}), datasets(90.0))
     assert kinds(evidence) == [("guessing", False)]
 
 
 def test_where_runs_diverged_a_higher_rate_is_no_advice() -> None:
     table = runs({"a": [10.0] * 30 + [90.0] * 30})
     table.loc[40:, "status"] = "diverged"
-    (found,) = concerns(Evidence(table, datasets(90.0)))
+    (found,) = concerns(Evidence.of(table, datasets(90.0)))
     assert found.advice.startswith("20 runs there diverged: lower the learning rate on a")
-    (imported,) = concerns(Evidence(table, datasets(90.0), trains=False))
+    (imported,) = concerns(Evidence.of(table, datasets(90.0), trains=False))
     assert imported.advice == ""
 
 
 def test_noise_that_hides_the_architectures() -> None:
     noisy = runs({"a": [20.0] * 60}, replicates=2, noise=1.0)
-    (found,) = concerns(Evidence(noisy, datasets(90.0)))
+    (found,) = concerns(Evidence.of(noisy, datasets(90.0)))
     assert (found.kind, found.serious) == ("noise", True)
     assert "it is not shown that architectures differ at all on a (ICC" in found.said
     some = runs({"a": list(np.linspace(18, 22, 60))}, replicates=2, noise=2.5)
-    (found,) = concerns(Evidence(some, datasets(90.0)))
+    (found,) = concerns(Evidence.of(some, datasets(90.0)))
     assert (found.kind, found.serious) == ("noise", False)
     assert "most of the differences between single runs on a (ICC 0.3" in found.said
 
@@ -90,25 +108,27 @@ def test_noise_that_hides_the_architectures() -> None:
 def test_runs_that_lack_or_failed() -> None:
     table = runs({"a": list(np.linspace(10, 40, 60)), "b": list(np.linspace(10, 40, 50))})
     table.loc[table.index[:2], ["status", "error"]] = ["failed", math.nan]
-    found = concerns(Evidence(table, datasets(90.0), {"a": 60, "b": 60}))
+    found = concerns(Evidence.of(table, datasets(90.0), planned={"a": 60, "b": 60}))
     assert [it.said for it in found] == [
         "10 of 120 planned runs are not recorded yet (10 on b).",
         "2 of 110 runs failed (2 on a).",
     ]
-    assert kinds(Evidence(table, datasets(90.0), {"a": 200}))[0] == ("missing", True)
+    assert kinds(Evidence.of(table, datasets(90.0), planned={"a": 200}))[0] == ("missing", True)
 
 
 @pytest.mark.parametrize(("count", "told"), [(49, False), (9, True), (50, None)])
 def test_a_small_population(count: int, told: bool | None) -> None:
-    found = concerns(Evidence(runs({"a": list(np.linspace(10, 40, count))}), datasets(90.0)))
+    found = concerns(Evidence.of(runs({"a": list(np.linspace(10, 40, count))}), datasets(90.0)))
     assert [it.serious for it in found] == ([] if told is None else [told])
-    weighted = Evidence(runs({"a": [1.0] * 60}), datasets(90.0), effective=4.2)
+    weighted = Evidence.of(runs({"a": [1.0] * 60}), datasets(90.0), effective=4.2)
     assert "of unequal weights and as good as 4," in concerns(weighted)[0].said
 
 
 def test_the_worst_comes_first() -> None:
     table = runs({"a": [90.0] * 40}, replicates=2, noise=0.1)
-    evidence = Evidence(table, datasets(90.0), {"a": 81}, backends="two backends are mixed")
+    evidence = Evidence.of(
+        table, datasets(90.0), planned={"a": 81}, backends="two backends are mixed"
+    )
     assert kinds(evidence) == [
         *(("guessing", True), ("noise", True)),
         *(("missing", False), ("backends", False), ("few", False)),
@@ -144,3 +164,63 @@ def test_more_architectures_are_no_advice_where_networks_guess(tmp_path: Path) -
 def test_a_concern_is_a_sentence_with_advice() -> None:
     assert str(Concern("few", "Few.", "More.")) == "Few. More."
     assert str(Concern("few", "Few.")) == "Few."
+
+
+@pytest.fixture
+def training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., OpenStudy]:
+    """A function that begins a study with a record of every run but the last two."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANYNET_DATA", PACKED)
+
+    def begun(*changes: str) -> OpenStudy:
+        Path("tiny.yaml").write_text(TINY)
+        study = open_sweep(Path("tiny.yaml"), changes)
+        study.begin()
+        generator = np.random.default_rng(0)
+        with JournalWriter(study.folder.journals / "n1-1-x.arrow") as journal:
+            for number, run in enumerate(study.plan[:-2]):
+                error = float(generator.uniform(30, 95))
+                for attempt in ("failed", "diverged" if error > 90 else "completed"):
+                    journal.append(row(run, attempt, error, started=float(number)))
+                journal.append(row(run, "completed", 0.0, started=1e6))  # a later one
+        return study
+
+    return begun
+
+
+def row(run: PlannedRun, status: Any, error: float, **more: Any) -> RunRecord:
+    failed = status == "failed"
+    known = {"run_id": run.run_id, "architecture": run.architecture, "dataset": run.dataset}
+    known |= {"recipe": run.recipe, "replicate": run.replicate, "metric": "top1", "spec": "{}"}
+    known |= {"error": math.nan if failed else error, "failure_kind": "node" if failed else ""}
+    known |= dict.fromkeys(["host", "device", "torch_version", "code_version"], "")
+    return RunRecord(status=status, seconds=1.0, **known, **more)
+
+
+@pytest.mark.parametrize("changes", [[], ["replicates.count=2"]])
+def test_a_study_that_trains_is_told_what_its_store_would_say(
+    training: Callable[..., OpenStudy], changes: list[str]
+) -> None:
+    study = training(*changes)
+    reader = JournalReader(study.folder.journals)
+    reader.read()
+    found = concerns_so_far(study, reader)
+    assert [it.kind for it in found] == ["guessing", "noise"][: 1 + len(changes)]
+    collect_study(study)
+    stored = concerns_of(load(study.folder.results, resamples=2_000))
+    assert found == [it for it in stored if it.kind in ("guessing", "noise")]
+
+
+def test_status_of_runs_without_replicates_needs_no_statistics(
+    training: Callable[..., OpenStudy],
+) -> None:
+    training()
+    script = (
+        "import sys, anynet_study.cli\n"
+        "sys.argv = ['anynet-study', 'status', 'tiny']\n"
+        "try:\n    anynet_study.cli.main()\n"
+        "finally:\n    print(*{'pandas', 'scipy', 'torch'} & {*sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "Not shown to do better than guessing" in done.stdout
+    assert done.stderr.split() == []
