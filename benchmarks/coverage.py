@@ -82,7 +82,7 @@ def of_rho(population: Callable[..., Floats], r: float, n: int) -> Study:
         many = population(r, 1_000_000, np.random.default_rng(0))
         return float(stats.spearmanr(*many.T).statistic)
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         values = population(r, n, draw)
         found = resample_correlations(
             values, pairwise(values, [(0, 1)]), "spearman", RESAMPLES, seed
@@ -99,7 +99,7 @@ def of_difference(rhos: tuple[float, float, float], n: int) -> Study:
     covariance = [[1, between, first], [between, 1, second], [first, second, 1]]
     truth = spearman(second) - spearman(first)
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         values = draw.multivariate_normal([0, 0, 0], covariance, n)
         pairs = pairwise(values, [(0, 2), (1, 2)])
         found = resample_correlations(values, pairs, "spearman", RESAMPLES, seed)
@@ -113,7 +113,7 @@ def equals(n: int, proxies: int, chosen: bool) -> Study:
     """Equally good proxies: does the interval of the chosen hold, or is one told not the best?"""
     truth = spearman(0.6)
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         quality = draw.normal(size=n)
         values = np.sqrt(0.6) * quality[:, None] + np.sqrt(0.4) * draw.normal(size=(n, proxies + 1))
         pairs = pairwise(values, [(proxy, proxies) for proxy in range(proxies)])
@@ -158,7 +158,7 @@ def among_the_best(population: Callable[..., Floats], r: float, n: int, what: st
     low, high = ("low", "high") if what == "estimate" else ("overlap_low", "overlap_high")
     roles = apr.Roles.among("a", "ab", {})
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         table = pd.DataFrame(population(r, n, draw), columns=["a", "b"])
         row = apr.among_best(table, roles, resamples=RESAMPLES, seed=seed).iloc[0]
         return held(row[low], truth(), row[high])
@@ -203,7 +203,7 @@ def of_reliability(kind: str, icc: float, n: int, repeated: int) -> Study:
         many = effects(kind, 400_000, icc, np.random.default_rng(0))
         return float(stats.spearmanr(*many.T).statistic)
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         runs = long(effects(kind, n, icc, draw), repeated)
         row = apr.noise_ceiling(runs, "spearman", RESAMPLES, seed).iloc[0]
         return held(row["icc_low"], truth(), row["icc_high"])
@@ -214,7 +214,7 @@ def of_reliability(kind: str, icc: float, n: int, repeated: int) -> Study:
 def of_corrected(kind: str, n: int, repeated: int) -> Study:
     """Two datasets with the same mean errors: without noise they correlate by 1."""
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         state = draw.integers(2**32)
         runs = [effects(kind, n, 0.8, np.random.default_rng(state)) for _ in range(2)]
         mean = effects(kind, n, 1.0, np.random.default_rng(state))
@@ -231,7 +231,7 @@ def of_corrected(kind: str, n: int, repeated: int) -> Study:
 def of_targets(count: int, n: int, new: bool) -> Study:
     """The mean over all targets, or one new target, from a study of so many of them."""
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         rhos = np.clip(0.5 + 0.15 * draw.normal(size=count + 1), -0.95, 0.95)
         source = draw.normal(size=(n, 1))
         targets = rhos[1:] * source + np.sqrt(1 - rhos[1:] ** 2) * draw.normal(size=(n, count))
@@ -259,7 +259,7 @@ def of_regret(r: float, n: int, top: int, repeated: int) -> Study:
         kept = np.take_along_axis(many[:, :, 1], chosen, axis=1).min(axis=1)
         return float(np.mean(kept - many[:, :, 1].min(axis=1)))
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         proxy, true = normal(r, n, draw).T
         runs = true[:, None] + np.sqrt(3 / 7) * draw.normal(size=(n, 2)) * bool(repeated)
         table = pd.DataFrame({"a": proxy, "b": runs[:, 0]}) + 50
@@ -298,7 +298,7 @@ def of_beyond(icc: float, n: int, repeated: int) -> Study:
 def of_slope(icc: float, n: int, repeated: int) -> Study:
     """The slope on the source without its noise, which is 1."""
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         true = draw.normal(size=n)
         runs = true[:, None] + np.sqrt(1 / icc - 1) * draw.normal(size=(n, 2))
         table = pd.DataFrame({"a": runs[:, 0], "b": true + draw.normal(size=n)}) * 3 + 50
@@ -350,7 +350,7 @@ def of_order(noise: float, n: int) -> Study:
 def of_metric(metric: str, error: float, images: int) -> Study:
     truth = np.arange(images) % 2
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         predicted = np.where(draw.random(images) < error / 100, 1 - truth, truth)
         low, high = error_interval(metric, truth, predicted, 2, RESAMPLES, seed=seed)
         return held(low, error, high)
@@ -362,7 +362,7 @@ def of_auroc(error: float, images: int) -> Study:
     """Half of the images are positive; normal scores whose AUROC is 100 - error percent."""
     apart = np.sqrt(2) * special.ndtri(1 - error / 100)
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         truth = np.arange(images) % 2
         score = draw.normal(size=images) + apart * truth
         low, high = auroc_interval(np.column_stack([-score, score]), truth, RESAMPLES, seed=seed)
@@ -377,7 +377,7 @@ def of_labels(error: float, images: int) -> Study:
     said = 0.3 * (1 - wrong) + 0.7 * wrong
     truth = 100 * (1 - 2 * 0.3 * (1 - wrong) / (0.3 + said))
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         has = draw.random((images, 5)) < 0.3
         says = np.where(draw.random(has.shape) < wrong, ~has, has)
         low, high = error_interval("macro_f1", has, says, 5, RESAMPLES, seed=seed)
