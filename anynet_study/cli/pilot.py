@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from anynet_study.sweep import Sweep
 
+#: Times what the next value to try is of the last one, as of those that are tried by default.
+STEPS = {"--lr": 4, "--length": 3}
+
 
 def pilot(
     sweep_file: SweepFile,
@@ -113,12 +116,17 @@ def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length:
                 "best): try other rates, longer training, or more images."
             )
         for key, option in (("lr", "--lr"), (length, "--length")):
-            tried = sorted(set(rows[key]))
-            end = setting[key] in ((tried[0], tried[-1]) if key == "lr" else (tried[-1],))
-            if end and len(tried) > 1:
+            tried, value = sorted(set(rows[key])), setting[key]
+            if len(tried) > 1 and value == tried[-1]:
+                times = STEPS[option]
                 said.append(
-                    f"{dataset}: {key} {setting[key]:g} is the last that was tried on its side: "
-                    f"try more with {option}."
+                    f"{dataset}: {key} {value:g} is the highest that was tried; try higher ones: "
+                    f"{option} {value:g},{times * value:g}"
+                )
+            elif len(tried) > 1 and value == tried[0] and key == "lr":
+                said.append(
+                    f"{dataset}: {key} {value:g} is the lowest that was tried; try lower ones: "
+                    f"{option} {value / STEPS[option]:g},{value:g}"
                 )
     return said
 
