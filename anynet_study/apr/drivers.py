@@ -186,8 +186,8 @@ def stage_drivers(
     >>> table = stage_drivers(errors, pd.DataFrame(depths), resamples=100)
     >>> table[["parameter", "estimate", "p_holm"]].round(3).head(2)
       parameter  estimate  p_holm
-    0        d1     0.975   0.067
-    1        w1    -1.000   0.067
+    0        d1     0.975   0.033
+    1        w1    -1.000   0.033
     """
     check_level(level, resamples, seed)
     if method == "kendall":
