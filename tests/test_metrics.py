@@ -23,6 +23,7 @@ def guesses(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     return truth, np.where(wrong, generator.integers(0, classes, images), truth), classes
 
 
+@settings(max_examples=30)
 @given(guesses())
 def test_metrics_of_predicted_classes(given):
     truth, predictions, classes = given
@@ -57,8 +58,8 @@ def test_macro_f1_of_several_labels(classes, images, seed):
     assert ours.macro_f1_of_labels(truth, predictions) == pytest.approx(expected)
 
 
-@settings(max_examples=20)
-@given(st.integers(1, 30), st.integers(0, 2**32 - 1), st.booleans())
+@settings(max_examples=10)
+@given(st.integers(1, 20), st.integers(0, 2**32 - 1), st.booleans())
 def test_thresholds_are_the_best_of_all_cuts(images, seed, ties):
     generator = np.random.default_rng(seed)
     values = generator.normal(size=(images, 3)).round(1 if ties else 9)

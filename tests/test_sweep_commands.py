@@ -18,16 +18,25 @@ PLAIN = {"population.parameters", "population.activations", "population.seed"} |
 SHIPPED = sorted(SWEEPS.glob("*.yaml"))
 
 
+@pytest.fixture(scope="module")
+def schema() -> jsonschema.Draft202012Validator:
+    """Of sweep files, checked once: that takes longer than to validate a file by it."""
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+    return jsonschema.Draft202012Validator(json_schema())
+
+
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_the_schema_accepts_shipped_sweeps_and_refuses_misspelt_ones(path: Path) -> None:
-    schema, content = json_schema(), load_yaml(path)
-    jsonschema.validate(content, schema)
+def test_the_schema_accepts_shipped_sweeps_and_refuses_misspelt_ones(
+    path: Path, schema: jsonschema.Draft202012Validator
+) -> None:
+    content = load_yaml(path)
+    schema.validate(content)
     content["datasets"]["more"] = {"test_set_of": content["source"]}
     content["datasets"]["nothing"] = None
-    jsonschema.validate(content, schema)
+    schema.validate(content)
     next(iter(content["recipes"].values()))["epoch"] = 3
     with pytest.raises(jsonschema.ValidationError, match="epoch"):
-        jsonschema.validate(content, schema)
+        schema.validate(content)
 
 
 def test_every_key_is_explained(tmp_path: Path) -> None:
@@ -96,15 +105,17 @@ def test_studies_are_listed_with_what_is_wrong_of_them(tmp_path: Path) -> None:
     assert "0 of 12" in in_this_process(tmp_path, "list").stdout
 
 
-def test_the_keys_of_a_design_space_are_typed_and_explained() -> None:
+def test_the_keys_of_a_design_space_are_typed_and_explained(
+    schema: jsonschema.Draft202012Validator,
+) -> None:
     _, below = explain("population.space")
     known = {it.path for it in below}
     assert {"base", "depths", "shared", "non_decreasing", "stem", "slope"} <= known
     assert all(it.meaning for it in below)
     assert "never decrease" in explain("population.space.non_decreasing")[0].meaning
-    schema, content = json_schema(), load_yaml(SWEEPS / "quickstart.yaml")
+    content = load_yaml(SWEEPS / "quickstart.yaml")
     content["population"]["space"]["depth"] = [1, 2]  # of RegNet: legal in the schema
-    jsonschema.validate(content, schema)
+    schema.validate(content)
     content["population"]["space"]["depthz"] = [1, 2]
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(content, schema)
+        schema.validate(content)

@@ -138,8 +138,8 @@ STAGES = Analysis[Study](
             name="stages",
             title="Every parameter of every stage",
             caption="{correlation} of the errors with the parameters of every stage. Red: larger "
-            "parameters err more. Numbers: p below 0.05, corrected for all of them. Frames: what "
-            "helps on one dataset and hurts on another.",
+            "parameters err more. Numbers: p below 0.05, corrected for all of single stages, "
+            "or of sums. Frames: what helps on one dataset and hurts on another.",
             draw=lambda study, table: plots.stage_driver_heatmap(table),
             column="estimate",
         ),

@@ -219,7 +219,7 @@ def proxies(study: Study) -> pd.DataFrame:
 def chosen(table: pd.DataFrame) -> list[str]:
     """Which member correlates most with which targets, where there are several of both."""
     best = table[table["estimate"].notna()].groupby("target", sort=False).first()
-    if len(best) < 2 or table["proxy"].nunique() < 2:
+    if len(best) < 2:
         return []
     count = len(best), "targets"
     parts = [
@@ -261,6 +261,13 @@ def best_proxy(rows: pd.DataFrame) -> str:
     )
 
 
+def which_proxies(table: pd.DataFrame) -> list[str]:
+    """Which member to use; of the source alone, what `carry_over` says is all."""
+    if table["proxy"].nunique() < 2:
+        return []
+    return [*chosen(table), *(best_proxy(rows) for _, rows in table.groupby("target", sort=False))]
+
+
 PROXIES = Analysis[Study](
     name="proxies",
     title="Proxies for each target, the best first",
@@ -293,10 +300,7 @@ PROXIES = Analysis[Study](
             "Test errors on each class subset of the source against those on the source itself.",
         ),
     ),
-    say=lambda study, table: [
-        *chosen(table),
-        *(best_proxy(rows) for _, rows in table.groupby("target", sort=False)),
-    ],
+    say=lambda study, table: which_proxies(table),
     topic="Which proxy",
     section="proxies",
     heading="Every member of the family as a proxy",

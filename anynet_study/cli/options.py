@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from anynet_study.analyses.arguments import studies_and_files
 from anynet_study.errors import UserError
+
+N = TypeVar("N", int, float)
 
 
 def opt(text: str, *names: str, **how: Any) -> Any:
@@ -51,6 +53,19 @@ StoreName = Annotated[
 AsIs = Annotated[
     bool, opt("Read results as they were last collected, even if journals hold more.", "--as-is")
 ]
+
+
+def numbers(option: str, text: str, above: N, such: tuple[N, ...]) -> list[N]:
+    """The numbers of an option such as 0.05,0.1, all `above` one, and of its type."""
+    kind = type(above)
+    try:
+        found = [kind(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        found = [above]
+    if any(not value > above for value in found):
+        like = ",".join(f"{value:g}" for value in such)
+        raise UserError(f"{option}: {text!r}; legal: numbers above {above:g}, such as {like}")
+    return found
 
 
 def current(sources: Iterable[str | Path], as_is: bool) -> None:

@@ -11,6 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from anynet_study.apr import ANOTHER_RUN
 from anynet_study.plots import style, wording
 from anynet_study.plots.estimates import upper_limit
 
@@ -136,9 +137,13 @@ def duration_grid(
     letter = wording.letter(table)
     for panel, dataset in zip(drawn.axes, datasets, strict=True):
         rows = table[table["dataset"] == dataset]
-        look: dict[str, Any] = {"color": style.BLUE, "alpha": 0.25, "linewidth": 0}
-        panel.fill_between(rows["epoch"], rows["low"], rows["high"], **look)
-        panel.plot(rows["epoch"], rows["estimate"], color=style.BLUE, marker="o", markersize=2.2)
+        lines = {"estimate": ("low", "high", style.BLUE)}
+        if rows["kept"].notna().any():
+            lines["kept"] = ("kept_low", "kept_high", style.GREEN)
+        for name, (low, high, colour) in lines.items():
+            look: dict[str, Any] = {"color": colour, "alpha": 0.25, "linewidth": 0}
+            panel.fill_between(rows["epoch"], rows[low], rows[high], **look)
+            panel.plot(rows["epoch"], rows[name], color=colour, marker="o", markersize=2.2)
         title = wording.counted(dataset, rows["n"])
         found = None if budgets is None else budgets[budgets["dataset"] == dataset]
         if found is not None and len(found):
@@ -146,7 +151,9 @@ def duration_grid(
             panel.axhline(keep, color=style.GREY, linewidth=0.8, linestyle=":")
             panel.axvline(epoch, color=style.ORANGE, linewidth=1.1, linestyle="--")
             share = f"{100 * found['share'].iloc[0]:.0f}%"
-            title += f"\n{letter} ≥ {keep:g} from epoch {int(epoch)} on ({share})"
+            across = found["against"].iloc[0] == ANOTHER_RUN
+            reached = f"{100 * keep:g}% kept" if across else f"{letter} ≥ {keep:g}"
+            title += f"\n{reached} from epoch {int(epoch)} on ({share})"
         panel.set(title=title, xlabel="epoch")
         panel.set_ylim(min(-0.02, float(rows["low"].min()) - 0.02), 1.03)
         panel.margins(x=0.03)
