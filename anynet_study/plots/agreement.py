@@ -29,7 +29,7 @@ def agreement_grid(
     """Plot the errors after against those before, one panel per dataset of `table`.
 
     `table` is a result of `apr.agreement`, whose correlation and mean change are in the titles.
-    `labels` say what was done, such as "top-5" and "top-1". The dashed line is that of equal errors.
+    `labels` say what was done, such as "top-5" and "top-1". On the dashed line they are equal.
     """
     datasets = list(table["dataset"])
     data = agreement_data(before, after, datasets)
