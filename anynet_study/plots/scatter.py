@@ -23,7 +23,7 @@ from anynet_study.plots.points import (
     scatter_data,
 )
 
-ROOMY, WITH_INTERVALS, FULL_MARKERS = 22, 36, 85
+ROOMY, BRACKETS, FULL_MARKERS = 22, 36, 85
 """Points; cells of this width have room for ticks, for intervals, and for markers of full size."""
 NARROW = 5
 """Inches."""
@@ -109,7 +109,7 @@ def scatter_matrix(
     _share_ranges(drawn_cells)
     drawn = style.Panels(figure, figure.axes, own=True)
     legend_of_marks(drawn, data["mark"], len(pairs), of="row's dataset")
-    interval = f" [{wording.level(table)} interval]" if _points(figure, size) > WITH_INTERVALS else ""
+    interval = f" [{wording.level(table)} interval]" if _points(figure, size) > BRACKETS else ""
     said = f"above: {wording.coefficient(table)}{interval}; below: errors (%)"
     for legend in figure.legends:
         legend.set_title(said)
@@ -167,13 +167,13 @@ def _draw_correlation(figure: Figure, cell: Bbox, pair: Estimate, size: int) -> 
     colour = (*style.DIVERGING(float(shade))[:3], 0.55)
     figure.add_artist(Rectangle(cell.p0, cell.width, cell.height, color=colour, linewidth=0))
     points = _points(figure, size)
-    large = float(np.clip(points / 4.2, 6.5 if points > WITH_INTERVALS else style.SMALLEST_TEXT, 11))
+    large = float(np.clip(points / 4.2, 6.5 if points > BRACKETS else style.SMALLEST_TEXT, 11))
     room = 72 * figure.get_figwidth() * cell.width / 7
     small = float(np.clip(min(points / 6.5, room), style.SMALLEST_TEXT, 7.5))
     crowded = _crowded(size, figure.get_figwidth())
     write = wording.compact if crowded else wording.number
     between = f"[{write(low)}, {write(high)}]" if np.isfinite(estimate) else ""
-    if points > WITH_INTERVALS:
+    if points > BRACKETS:
         lines = [(0.64, wording.number(estimate), large), (0.3, between, small)]
     else:
         lines = [(0.5, wording.compact(estimate), large)]
