@@ -1,5 +1,6 @@
 """The questions about classes, images and steps, asked of studies whose answer is known."""
 
+import re
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -73,9 +74,9 @@ def by_hand(questions: ModuleType, runs: pd.DataFrame, member: str) -> float:
     means = ranks.mean(axis=1)
     total = sizes.sum()
     grand = (means * sizes).sum() / total
-    within = ((both[0] - both[1]) ** 2 / 2).sum() / (total - COUNT)
-    between_square = (sizes * (means - grand) ** 2).sum() / (COUNT - 1)
-    usual = (total - (sizes**2).sum() / total) / (COUNT - 1)
+    within = ((both[0] - both[1]) ** 2 / 2).sum() / (total - len(first))
+    between_square = (sizes * (means - grand) ** 2).sum() / (len(first) - 1)
+    usual = (total - (sizes**2).sum() / total) / (len(first) - 1)
     between = (between_square - within) / usual
     return float(rho / np.sqrt(between / (between + within)))
 
@@ -210,3 +211,18 @@ def test_the_best_quarter_is_that_of_the_target(questions: ModuleType) -> None:
         assert table.loc[member, "shared"] == pytest.approx(np.mean(shared))
         assert table.loc[member, "shared_low"] < np.mean(shared) < table.loc[member, "shared_high"]
     assert (table["architectures"] == 25).all()
+
+
+def test_the_published_worths_are_those_computed_by_hand(questions: ModuleType) -> None:
+    runs = pd.read_parquet(HERE / "release" / "runs.parquet")
+    runs = runs[["architecture", "dataset", "replicate", "error"]]
+    page = (HERE / "README.md").read_text()
+    said = dict(
+        re.findall(r"^\| ([\w-]+) \| \d+ \| [\d,]+ \| [\d,]+ \| ([\d.]+) \[", page, re.MULTILINE)
+    )
+    assert set(said) == set(questions.MEMBERS)
+    for member, worth in said.items():
+        assert float(worth) == pytest.approx(by_hand(questions, runs, member), abs=0.0051), member
+    short, usual = (by_hand(questions, runs, member) for member in ("images-50000", "cifar10"))
+    assert usual - short == pytest.approx(-0.27, abs=0.0051)
+    assert "with 50,000 images | −0.27 [" in page

@@ -136,9 +136,7 @@ def contrast_figure(data: Data, worths: Worths) -> Figure:
     axes.set(ylim=(len(family) - 0.5, -0.5), xlim=RANGE)
     for place, end in enumerate(family["high"]):
         if end > RANGE[1]:
-            axes.text(
-                RANGE[1], place - 0.26, f"to {end:.2f} →", ha="right", va="bottom", fontsize=6
-            )
+            axes.text(RANGE[1], place, f"to {end:.2f} →", ha="right", va="center", fontsize=6)
     axes.set_xlabel(f"difference of worth (n = {len(data.errors)} architectures, six targets)")
     drawn.legend(*axes.get_legend_handles_labels())
     return drawn.figure

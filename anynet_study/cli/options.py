@@ -83,12 +83,12 @@ def _behind(source: Path) -> Path | None:
 
     Found without reading the sweep: what that takes is imported where it is needed.
     """
-    from anynet_study.store import is_behind
-
     places = [source.parent] if source.name == "results.h5" else [source, "studies" / source]
     folder = next((place for place in places if (place / "sweep.yaml").is_file()), None)
     if folder is None or not (folder / "results.h5").exists():
         return folder
+    from anynet_study.store import is_behind
+
     try:
         return folder if is_behind(folder / "results.h5", folder / "journals") else None
     except UserError:  # the command that reads it says what is wrong with it

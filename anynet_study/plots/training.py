@@ -48,8 +48,9 @@ def curve_grid(
     metrics: Mapping[str, str] | None = None,
     marked: int = 0,
     axes: Sequence[Axes] | None = None,
+    what: str = "test error",
 ) -> Figure:
-    """Plot the test error after every epoch: median, 10% to 90% band, and single runs (Figure A2).
+    """Plot `what` after every epoch: median, 10% to 90% band, and single runs (Figure A2).
 
     `curves` has columns dataset, architecture, epoch (from 1) and error (percent), one row per run
     and epoch (one run per architecture and dataset). The `marked` best and worst at the first epoch
@@ -63,7 +64,7 @@ def curve_grid(
         handles = _draw_curves(panel, rows, curves[curves["dataset"] == dataset], marked)
         panel.set(title=wording.counted(dataset, rows["n"]), xlabel="epoch")
         metric = wording.metric_name((metrics or {}).get(dataset, ""))
-        panel.set_ylabel(f"{metric}test error (%)")
+        panel.set_ylabel(f"{metric}{what} (%)")
         panel.margins(x=0.02)
         _number_epochs(panel, rows["epoch"])
     drawn.legend([*handles.values()], [*handles])
@@ -180,7 +181,7 @@ def noise_grid(
     means = groups.agg(["mean", "count"])
     repeated = set(means[means["count"] > 1].index.get_level_values("dataset"))
     names = [name for name in dict.fromkeys(replicates["dataset"]) if name in repeated]
-    drawn = style.panels(len(names), 1.95, axes)
+    drawn = style.panels(len(names), 1.95, axes, least=1.7)
     for panel, dataset in zip(drawn.axes, names, strict=True):
         population = means.loc[dataset]
         limit = upper_limit(population["mean"])
@@ -194,7 +195,7 @@ def noise_grid(
         _draw_replicates(panel, [rows.loc[name].clip(upper=limit) for name in picked])
         panel.set_title(_noise_title(table[table["dataset"] == dataset]))
         panel.set_xlabel(wording.error_label(dataset, (metrics or {}).get(dataset, "")))
-    drawn.label_left("replicates   population")
+    drawn.label_left("replicates   population".replace(" ", style.NO_BREAK))
     return drawn.figure
 
 
@@ -243,6 +244,7 @@ def _noise_title(rows: pd.DataFrame) -> str:
     if rows.empty or not np.isfinite(rows["icc"].iloc[0]):
         return "too few replicates"
     row = rows.iloc[0]
-    spread = f"sd within {row['within_std']:.2g}, between {row['between_std']:.2g}"
+    within, between = (f"{row[f'{part}_std']:#.2g}".rstrip(".") for part in ("within", "between"))
+    spread = f"sd within{style.NO_BREAK}{within}, between{style.NO_BREAK}{between}"
     icc = wording.estimate(row["icc"], row["icc_low"], row["icc_high"])
     return f"{spread}\nICC {icc}, n = {int(row['architectures'])}"
