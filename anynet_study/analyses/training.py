@@ -91,7 +91,8 @@ DURATION = Analysis[Study](
             caption="Blue: {correlation} of the errors after every epoch with those after the last "
             "one of the same runs. Green, where 30 architectures or more were trained twice: "
             "that with the last errors of other runs, over that of the whole training. With "
-            "{level} intervals; marked: the first epoch from which on the latter, or else the former, is high enough.",
+            "{level} intervals; marked: the first epoch from which on the latter, or else the "
+            "former, is high enough.",
             draw=lambda study, table: plots.duration_grid(table, study.table("budget")),
             data=drawn_duration,
             panels="dataset",
@@ -165,8 +166,8 @@ BUDGET = Analysis[Study](
         "at least as much as wanted; or, where 30 architectures or more were trained twice, keeps "
         "as much of the final ranking's correlation with that of another run, so that the noise "
         "which the epochs of one run share does not count. “Where sure”: from which on the whole "
-        "interval does. All epochs have the learning rates of the whole training: a shorter training with "
-        "its own schedule may do better."
+        "interval does. All epochs have the learning rates of the whole training: a shorter "
+        "training with its own schedule may do better."
     ),
 )
 
