@@ -288,7 +288,7 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> UserError:
 
 
 def remarks(table: pd.DataFrame) -> list[str]:
-    """Sentences on what a table rests on: scale, family of its verdicts, test sets left out."""
+    """Sentences on what a table rests on: scale, families of verdicts and tests, sets left out."""
     told = table.attrs
     said = []
     if "scale" in told:
@@ -296,6 +296,8 @@ def remarks(table: pd.DataFrame) -> list[str]:
     if "family" in told:
         level = wording.percent(told["level"])
         said.append(f"Verdicts hold together for {told['family']} at {level}.")
+    if "tests" in told:
+        said.append(f"p (Holm) is corrected for {told['tests']}.")
     return [*said, *told.get("remarks", [])]
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anynet_study.cli.options import AsJson, Overrides, SweepFile, opt
+from anynet_study.cli.options import AsJson, Overrides, SweepFile, numbers, opt
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def pilot(
     name, recipe = next(iter(sweep.recipes.items()))
     if architectures < 2:
         raise UserError(f"--architectures: {architectures} show no spread; legal: 2 or more")
-    tried = _numbers("--lr", lr, float), _numbers("--length", length, int)
+    tried = numbers("--lr", lr, 0.0, (0.05, 0.1)), numbers("--length", length, 0, (10, 30))
     trial = pilot_of(sweep, architectures, *tried)
     study = open_sweep(trial)
     train_and_collect(study, lambda line: typer.echo(line, err=True))
@@ -163,14 +163,3 @@ def _print(table: "pd.DataFrame", length: str) -> None:
         for row in table.to_dict("records")
     ]
     print_table(headings, rows)
-
-
-def _numbers(option: str, text: str, kind: type) -> list[Any]:
-    try:
-        found = [kind(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        found = [0]
-    if any(not value > 0 for value in found):
-        such = "0.05,0.1" if kind is float else "10,30"
-        raise UserError(f"{option}: {text!r}; legal: numbers above 0, such as {such}")
-    return found
