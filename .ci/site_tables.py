@@ -59,7 +59,7 @@ def experiments() -> str:
 
 
 def analyses() -> str:
-    """Every analysis below its section: question, formula, source, how to read it."""
+    """Every analysis below its section: question, formula, source, and a place for an example."""
     from anynet_study.analyses import ANALYSES, SECTIONS
 
     lines = []
@@ -79,7 +79,7 @@ def analyses() -> str:
             }
             lines += [f"#### {it.question}", "", it.lead, it.note, ""]
             lines += [f"- {name}: {text}" for name, text in told.items() if text]
-            lines += [""]
+            lines += ["", f"<!-- example of {it.name} -->", ""]  # site_examples.py makes it
     return re.sub("\n{3,}", "\n\n", "\n".join(lines))
 
 

@@ -3,9 +3,8 @@
     python analysis/checkpoints.py studies/data-budget -o figures
 
 Of evaluations with `every` that are shifts, or that --evaluations names: a network's accuracy
-averaged over them, at each epoch. The best is
-chosen by the test sets themselves, as in the paper, which makes it too good by a little: the last
-epoch stands beside it.
+averaged over them, at each epoch. The best is chosen by the test sets themselves, as in the paper,
+which makes it too good by a little: the last epoch stands beside it.
 """
 
 import pandas as pd
@@ -48,7 +47,8 @@ def counted_tests(study: Study) -> set[str]:
 def checkpoints(study: Study, output: Output = FOLDER) -> None:
     """Draw checkpoints.png and checkpoints.pdf, and print the best epoch of each network."""
     table = averages(study).sort_values("epoch", kind="stable")
-    save(plots.curve_grid(table), output / "checkpoints", table)
+    figure = plots.curve_grid(table, what="mean error over evaluations")
+    save(figure, output / "checkpoints", table)
     runs = table.groupby(RUN, sort=False)
     best = table.loc[runs["error"].idxmin()].set_index(RUN)
     last = runs.last()

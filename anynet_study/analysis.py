@@ -5,7 +5,7 @@ what they are of, a study or design spaces that are compared; it is handed the a
 none of them.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 import pandas as pd
 
 from anynet_study.apr.options import Method, check_level
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, nearest
 from anynet_study.metrics import SHOWN
 from anynet_study.plots import wording
 from anynet_study.progress import progress_if_long
@@ -255,7 +255,7 @@ class Analysed:
         for analysis in self.analyses.values():
             if analysis.table and name in (analysis.name, *analysis.older_names):
                 return analysis
-        raise UserError(f"unknown table {name!r}; choose from {', '.join(self.known_tables)}")
+        raise _unknown("table", name, self.known_tables)
 
     def study_figure(self, name: str) -> StudyFigure[Any]:
         """Look up a figure; UserError lists the legal names."""
@@ -263,7 +263,7 @@ class Analysed:
         for figure in figures:
             if name in (figure.name, *figure.older_names):
                 return figure
-        raise UserError(f"unknown figure {name!r}; choose from {', '.join(self.known_figures)}")
+        raise _unknown("figure", name, self.known_figures)
 
     def analysis_of(self, figure: StudyFigure[Any]) -> Analysis[Any]:
         """The analysis that a figure shows."""
@@ -282,8 +282,13 @@ class Analysed:
         return table
 
 
+def _unknown(what: str, name: str, known: Sequence[str]) -> UserError:
+    near = nearest(name, known)
+    return UserError(f"unknown {what} {name!r}{near}; choose from {', '.join(known)}")
+
+
 def remarks(table: pd.DataFrame) -> list[str]:
-    """Sentences on what a table rests on: scale, family of its verdicts, test sets left out."""
+    """Sentences on what a table rests on: scale, families of verdicts and tests, sets left out."""
     told = table.attrs
     said = []
     if "scale" in told:
@@ -291,6 +296,8 @@ def remarks(table: pd.DataFrame) -> list[str]:
     if "family" in told:
         level = wording.percent(told["level"])
         said.append(f"Verdicts hold together for {told['family']} at {level}.")
+    if "tests" in told:
+        said.append(f"p (Holm) is corrected for {told['tests']}.")
     return [*said, *told.get("remarks", [])]
 
 

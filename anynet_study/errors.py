@@ -1,5 +1,6 @@
 """How commands end badly, each with its exit code, and what their one line of reason is made of."""
 
+import difflib
 from collections.abc import Iterable, Sequence
 
 #: What would end the line, or give the terminal an order.
@@ -28,6 +29,12 @@ def printable(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2,000 files`: for nouns that take an s."""
     return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def nearest(value: object, legal: Iterable[str]) -> str:
+    """` (did you mean 'match'?)` of the legal name most like `value`; nothing where none is."""
+    matches = difflib.get_close_matches(str(value), list(legal), n=1)
+    return f" (did you mean {matches[0]!r}?)" if matches else ""
 
 
 def listed(names: Sequence[str]) -> str:

@@ -10,7 +10,6 @@ Text stands in single quotes; a name that is no plain word, such as "CIFAR-10", 
 always in SQL, no comparison with a missing value holds: `is null` finds these.
 """
 
-import difflib
 import json
 import re
 from collections import Counter
@@ -23,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, nearest
 from anynet_study.files import within_memory
 
 if TYPE_CHECKING:  # importing it takes 0.1 s, which those who select nothing need not wait for
@@ -219,9 +218,7 @@ def rows_where(table: pa.Table, condition: str) -> NDArray[np.int64]:
 
 def unknown_column(name: str, columns: Collection[str]) -> str:
     """One line about a column that is not there: the nearest and the legal ones."""
-    near = difflib.get_close_matches(name, columns, n=1)
-    guess = f" (did you mean {near[0]}?)" if near else ""
-    return f"no column {name!r}{guess}; there are: {', '.join(columns)}"
+    return f"no column {name!r}{nearest(name, columns)}; there are: {', '.join(columns)}"
 
 
 def _no_column(name: str, columns: Sequence[str], word: str) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anynet_study.analysis import Analysed, Analysis, Options
 from anynet_study.apr import Roles, correctness, effective_size, weights_of
 from anynet_study.apr.population import aligned_weights
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, nearest
 from anynet_study.metrics import EvaluationKind
 
 if TYPE_CHECKING:
@@ -289,7 +289,11 @@ class Study(Analysed):
         """
         name = getattr(architecture, "id", architecture)
         if name not in self.errors.index:
-            raise UserError(f"{self.name}: no architecture {name}")
+            known = [str(one) for one in self.errors.index]
+            raise UserError(
+                f"{self.name}: no architecture {name}{nearest(name, known)}; its "
+                f"{len(known):,} are the index of `errors`, the first {known[0]}"
+            )
         if self.store is None:
             return self.errors.loc[name].rename_axis("dataset").rename("error").reset_index()
         columns = ["dataset", "recipe", "replicate", "status", "error", "metric", "seconds"]

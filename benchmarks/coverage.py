@@ -6,7 +6,9 @@
 A row: what is asked of which population, how many studies were simulated, and the share of them
 in which the interval held the truth (nominally 95%), or in which one conclusion of a family or more
 was wrong (nominally at most 5%). A share p of m studies has a standard error of
-sqrt(p (1 - p) / m): 1.5 points for 95% of 200.
+sqrt(p (1 - p) / m): 1.5 points for 95% of 200. Where the data leave an end of an interval open, as
+where noise may be all there is, none is printed: "none" is the share of these, and the other share
+is that of the rest.
 
 Populations are normal but where the row says otherwise: "fanning", where the spread of one error
 grows with the other; "coarse", errors of few distinct values; "skewed", lognormal effects;
@@ -31,8 +33,8 @@ from anynet_study.metrics import auroc_interval, error_interval
 
 RESAMPLES = 1000
 Generator = np.random.Generator
-#: Simulates one study: whether its interval held, or a conclusion was wrong.
-Study = Callable[[Generator, int], bool]
+#: Simulates one study: whether its interval held, or a conclusion was wrong; None: no interval.
+Study = Callable[[Generator, int], bool | None]
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class Row:
     study: Study
     #: Whether a True is a wrong conclusion, and not an interval that held.
     wrong: bool = False
+
+
+def held(low: float, truth: float, high: float) -> bool | None:
+    """Whether an interval holds the truth; None of no interval."""
+    return None if np.isnan(low) else bool(low <= truth <= high)
 
 
 def spearman(r: float) -> float:
@@ -75,13 +82,13 @@ def of_rho(population: Callable[..., Floats], r: float, n: int) -> Study:
         many = population(r, 1_000_000, np.random.default_rng(0))
         return float(stats.spearmanr(*many.T).statistic)
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         values = population(r, n, draw)
         found = resample_correlations(
             values, pairwise(values, [(0, 1)]), "spearman", RESAMPLES, seed
         )
         [low], [high] = found.interval(0.95)
-        return bool(low <= truth() <= high)
+        return held(low, truth(), high)
 
     return study
 
@@ -92,12 +99,12 @@ def of_difference(rhos: tuple[float, float, float], n: int) -> Study:
     covariance = [[1, between, first], [between, 1, second], [first, second, 1]]
     truth = spearman(second) - spearman(first)
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         values = draw.multivariate_normal([0, 0, 0], covariance, n)
         pairs = pairwise(values, [(0, 2), (1, 2)])
         found = resample_correlations(values, pairs, "spearman", RESAMPLES, seed)
         [low], [high] = (found[1:] - found[:1]).interval(0.95)
-        return bool(low <= truth <= high)
+        return held(low, truth, high)
 
     return study
 
@@ -106,7 +113,7 @@ def equals(n: int, proxies: int, chosen: bool) -> Study:
     """Equally good proxies: does the interval of the chosen hold, or is one told not the best?"""
     truth = spearman(0.6)
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         quality = draw.normal(size=n)
         values = np.sqrt(0.6) * quality[:, None] + np.sqrt(0.4) * draw.normal(size=(n, proxies + 1))
         pairs = pairwise(values, [(proxy, proxies) for proxy in range(proxies)])
@@ -115,7 +122,7 @@ def equals(n: int, proxies: int, chosen: bool) -> Study:
             return not can_be_largest(found, 0.95).all()
         low, high = simultaneous(found, 0.95)
         best = int(np.argmax(found.estimate))
-        return bool(low[best] <= truth <= high[best])
+        return held(low[best], truth, high[best])
 
     return study
 
@@ -151,10 +158,10 @@ def among_the_best(population: Callable[..., Floats], r: float, n: int, what: st
     low, high = ("low", "high") if what == "estimate" else ("overlap_low", "overlap_high")
     roles = apr.Roles.among("a", "ab", {})
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         table = pd.DataFrame(population(r, n, draw), columns=["a", "b"])
         row = apr.among_best(table, roles, resamples=RESAMPLES, seed=seed).iloc[0]
-        return bool(row[low] <= truth() <= row[high])
+        return held(row[low], truth(), row[high])
 
     return study
 
@@ -196,10 +203,10 @@ def of_reliability(kind: str, icc: float, n: int, repeated: int) -> Study:
         many = effects(kind, 400_000, icc, np.random.default_rng(0))
         return float(stats.spearmanr(*many.T).statistic)
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         runs = long(effects(kind, n, icc, draw), repeated)
         row = apr.noise_ceiling(runs, "spearman", RESAMPLES, seed).iloc[0]
-        return bool(row["icc_low"] <= truth() <= row["icc_high"])
+        return held(row["icc_low"], truth(), row["icc_high"])
 
     return study
 
@@ -207,7 +214,7 @@ def of_reliability(kind: str, icc: float, n: int, repeated: int) -> Study:
 def of_corrected(kind: str, n: int, repeated: int) -> Study:
     """Two datasets with the same mean errors: without noise they correlate by 1."""
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         state = draw.integers(2**32)
         runs = [effects(kind, n, 0.8, np.random.default_rng(state)) for _ in range(2)]
         mean = effects(kind, n, 1.0, np.random.default_rng(state))
@@ -216,7 +223,7 @@ def of_corrected(kind: str, n: int, repeated: int) -> Study:
             [long(part, repeated, name) for part, name in zip(runs, "ab", strict=True)]
         )
         row = apr.corrected_correlations(both, "spearman", RESAMPLES, seed).iloc[0]
-        return bool(row["corrected_low"] <= 1 <= row["corrected_high"])
+        return held(row["corrected_low"], 1, row["corrected_high"])
 
     return study
 
@@ -224,7 +231,7 @@ def of_corrected(kind: str, n: int, repeated: int) -> Study:
 def of_targets(count: int, n: int, new: bool) -> Study:
     """The mean over all targets, or one new target, from a study of so many of them."""
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         rhos = np.clip(0.5 + 0.15 * draw.normal(size=count + 1), -0.95, 0.95)
         source = draw.normal(size=(n, 1))
         targets = rhos[1:] * source + np.sqrt(1 - rhos[1:] ** 2) * draw.normal(size=(n, count))
@@ -233,7 +240,7 @@ def of_targets(count: int, n: int, new: bool) -> Study:
         row = apr.compare_proxies(table, names[:1], names[1:], None, "pearson", RESAMPLES, seed)
         truth = rhos[0] if new else 0.5
         kind = "new" if new else "random"
-        return bool(row[f"{kind}_low"].iloc[0] <= truth <= row[f"{kind}_high"].iloc[0])
+        return held(row[f"{kind}_low"].iloc[0], truth, row[f"{kind}_high"].iloc[0])
 
     return study
 
@@ -252,7 +259,7 @@ def of_regret(r: float, n: int, top: int, repeated: int) -> Study:
         kept = np.take_along_axis(many[:, :, 1], chosen, axis=1).min(axis=1)
         return float(np.mean(kept - many[:, :, 1].min(axis=1)))
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         proxy, true = normal(r, n, draw).T
         runs = true[:, None] + np.sqrt(3 / 7) * draw.normal(size=(n, 2)) * bool(repeated)
         table = pd.DataFrame({"a": proxy, "b": runs[:, 0]}) + 50
@@ -261,7 +268,7 @@ def of_regret(r: float, n: int, top: int, repeated: int) -> Study:
         row = apr.selection_regret(
             table, roles, (top,), "best", RESAMPLES, seed, replicates=replicates
         ).iloc[0]
-        return bool(row["regret_low"] <= truth() <= row["regret_high"])
+        return held(row["regret_low"], truth(), row["regret_high"])
 
     return study
 
@@ -291,7 +298,7 @@ def of_beyond(icc: float, n: int, repeated: int) -> Study:
 def of_slope(icc: float, n: int, repeated: int) -> Study:
     """The slope on the source without its noise, which is 1."""
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         true = draw.normal(size=n)
         runs = true[:, None] + np.sqrt(1 / icc - 1) * draw.normal(size=(n, 2))
         table = pd.DataFrame({"a": runs[:, 0], "b": true + draw.normal(size=n)}) * 3 + 50
@@ -299,7 +306,7 @@ def of_slope(icc: float, n: int, repeated: int) -> Study:
         row = apr.transfer_fits(table, "a", resamples=RESAMPLES, seed=seed, replicates=known).iloc[
             0
         ]
-        return bool(row["freed_slope_low"] <= 1 <= row["freed_slope_high"])
+        return held(row["freed_slope_low"], 1, row["freed_slope_high"])
 
     return study
 
@@ -343,10 +350,10 @@ def of_order(noise: float, n: int) -> Study:
 def of_metric(metric: str, error: float, images: int) -> Study:
     truth = np.arange(images) % 2
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         predicted = np.where(draw.random(images) < error / 100, 1 - truth, truth)
         low, high = error_interval(metric, truth, predicted, 2, RESAMPLES, seed=seed)
-        return bool(low <= error <= high)
+        return held(low, error, high)
 
     return study
 
@@ -355,11 +362,11 @@ def of_auroc(error: float, images: int) -> Study:
     """Half of the images are positive; normal scores whose AUROC is 100 - error percent."""
     apart = np.sqrt(2) * special.ndtri(1 - error / 100)
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         truth = np.arange(images) % 2
         score = draw.normal(size=images) + apart * truth
         low, high = auroc_interval(np.column_stack([-score, score]), truth, RESAMPLES, seed=seed)
-        return bool(low <= error <= high)
+        return held(low, error, high)
 
     return study
 
@@ -370,11 +377,11 @@ def of_labels(error: float, images: int) -> Study:
     said = 0.3 * (1 - wrong) + 0.7 * wrong
     truth = 100 * (1 - 2 * 0.3 * (1 - wrong) / (0.3 + said))
 
-    def study(draw: Generator, seed: int) -> bool:
+    def study(draw: Generator, seed: int) -> bool | None:
         has = draw.random((images, 5)) < 0.3
         says = np.where(draw.random(has.shape) < wrong, ~has, has)
         low, high = error_interval("macro_f1", has, says, 5, RESAMPLES, seed=seed)
-        return bool(low <= truth <= high)
+        return held(low, truth, high)
 
     return study
 
@@ -481,20 +488,25 @@ ROWS = [
 ]
 
 
-def share(row: Row, studies: int) -> float:
-    """Percent of the studies that are True."""
-    held = [row.study(np.random.default_rng([seed, 7]), seed) for seed in range(studies)]
-    return 100 * float(np.mean(held))
+def shares(row: Row, studies: int) -> tuple[float, float]:
+    """Percent that are True, of the studies with an interval; and percent of those without one."""
+    found = [row.study(np.random.default_rng([seed, 7]), seed) for seed in range(studies)]
+    known = [result for result in found if result is not None]
+    return 100 * float(np.mean(known)), 100 * (1 - len(known) / studies)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=200)
-    studies = parser.parse_args().studies
-    print(f"of {studies} studies each, in percent")
+    parser.add_argument("--only", default="", help="rows that begin so, such as 'regret'")
+    options = parser.parse_args()
+    print(f"of {options.studies} studies each, in percent")
     for row in ROWS:
-        kind = "wrong" if row.wrong else "held"
-        print(f"{row.what:36} {row.population:24} {kind:5} {share(row, studies):5.1f}", flush=True)
+        if row.what.startswith(options.only):
+            kind = "wrong" if row.wrong else "held"
+            share, none = shares(row, options.studies)
+            without = f", none {none:.1f}" * (none > 0)
+            print(f"{row.what:36} {row.population:24} {kind:5} {share:5.1f}{without}", flush=True)
 
 
 if __name__ == "__main__":

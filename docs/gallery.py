@@ -1,7 +1,6 @@
 """Draw every figure there is, from committed data, into a page to look at.
 
     python docs/gallery.py FOLDER [--width 8.5] [NAME ...]
-    python docs/gallery.py docs/pictures/analyses --examples  # what docs/gallery.md shows
 
 All registered figures (`anynet-study plot`) and all scripts of `analysis/`: each with the question
 it answers, its command, its caption and, where it has one, the number of the paper's figure. Data
@@ -29,7 +28,6 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "plots")]
@@ -40,7 +38,6 @@ from small_study import SmallStudy, run_records, small_study  # noqa: E402
 import anynet_study  # noqa: E402
 from anynet_study import plots  # noqa: E402
 from anynet_study.errors import UserError  # noqa: E402
-from anynet_study.report import grid_of, markdown  # noqa: E402
 from anynet_study.store import (  # noqa: E402
     EvaluationRecord,
     EvaluationWriter,
@@ -51,8 +48,6 @@ from anynet_study.study import Study  # noqa: E402
 
 DOMAINS = ROOT / "analysis" / "cross-domain" / "release" / "results.h5"
 RESAMPLES = 100
-#: Of a table that is an example.
-EXAMPLE_ROWS = 5
 #: Paper 2, Table 1: accuracies (%) on the validation set of ImageNet and on the new test set.
 PAPER_2 = {
     "pnasnet_large_tf": (82.9, 72.2),
@@ -77,6 +72,11 @@ EVALUATIONS = {
 IMAGES, EPOCHS = 200, (2, 4)
 #: Datasets on which a recipe was tuned, and the learning rates that were tried.
 TUNED, RATES = ("base", "target-0"), (0.05, 0.1, 0.2)
+#: What datasets are versions of.
+VARIANTS = {
+    "target-0": '{"base": "target-0"}',
+    "target-1": '{"base": "target-0", "balanced": true}',
+}
 #: Datasets whose networks have evaluations.
 TESTED = ("base", "base-5", "base-2", "target-0")
 
@@ -96,7 +96,8 @@ class Shown:
 def miniature(folder: Path, architectures: int = 24, count: int = 4) -> Path:
     """A store of two recipes with predictions, curves, and evaluations of every kind; one is tuned.
 
-    Of `count` datasets: the source, a target, two subsets of the source's classes, more targets.
+    Of `count` datasets: the source, a target, two subsets of the source's classes, more targets,
+    of which the first is said to be the target's balanced version.
     Beside it are distances of these datasets.
     """
     folder.mkdir(parents=True)
@@ -106,7 +107,8 @@ def miniature(folder: Path, architectures: int = 24, count: int = 4) -> Path:
     truth = generator.integers(0, 10, IMAGES).astype(np.uint16)
     sizes = {"base": 8000, "base-5": 4000, "base-2": 1600}
     images = study.datasets["dataset"].map(sizes).fillna(8000).astype(int)
-    datasets = study.datasets.assign(train_images=images)
+    variants = study.datasets["dataset"].map(VARIANTS).fillna("{}")
+    datasets = study.datasets.assign(train_images=images, variant=variants)
     seconds = dict(zip(datasets["dataset"], images / 100, strict=True))
     tried: list[dict[str, Any]] = []
     with (
@@ -312,30 +314,6 @@ def drawn_by_analyses(study: Study, source: str, folder: Path, names: list[str])
             yield Shown(figure.name, title, command, caption, stem.with_suffix(".png"), found)
 
 
-def write_examples(folder: Path) -> None:
-    """Of every analysis that committed data have: its first figure, and the head of its table."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        inputs = miniature(Path(scratch) / "miniature"), DOMAINS
-        studies = [anynet_study.load(path, resamples=RESAMPLES) for path in inputs]
-    for analysis in studies[0].analyses.values():
-        for study in studies:
-            try:
-                table = study.table(analysis.name) if analysis.table else None
-                figures = [study.figure(figure.name) for figure in analysis.figures[:1]]
-            except UserError:
-                continue
-            for figure in figures:
-                drawn = io.BytesIO()
-                figure.savefig(drawn, dpi=100)
-                small = Image.open(drawn).convert("RGB").quantize(64)
-                small.save(folder / f"{analysis.name}.png", optimize=True)
-            if table is not None:
-                grid = grid_of(table, analysis)
-                text = markdown(replace(grid, rows=grid.rows[:EXAMPLE_ROWS])) + "\n"
-                (folder / f"{analysis.name}.txt").write_text(text, encoding="utf-8")
-
-
 def page(shown: list[Shown]) -> str:
     """All of them below each other, as large as they are printed."""
     parts = ["<!doctype html><meta charset=utf-8><title>Figures</title>"]
@@ -382,10 +360,7 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", help="Of figures or scripts; default: all.")
     parser.add_argument("--width", type=float, help="Of all figures, in centimetres.")
-    parser.add_argument("--examples", action="store_true", help="Those of the site's gallery.")
     asked = parser.parse_args()
-    if asked.examples:
-        sys.exit(write_examples(asked.folder))
     made = gallery(asked.folder, asked.names, asked.width)
     for one in made:
         for fault in one.faults:

@@ -160,7 +160,7 @@ def test_a_study_that_does_not_exist(typed: Type, command: list[str], name: str)
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["query", "--where", "erorr < 5"], "no column 'erorr' (did you mean error?)"),
+        (["query", "--where", "erorr < 5"], "no column 'erorr' (did you mean 'error'?)"),
         (
             ["query", "--where", "__import__('os').system('true')"],
             "condition: Scalar Function with name system does not exist!",

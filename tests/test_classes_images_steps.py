@@ -1,5 +1,6 @@
 """The questions about classes, images and steps, asked of studies whose answer is known."""
 
+import re
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -7,6 +8,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from scipy.stats import rankdata, spearmanr
 
 HERE = Path(__file__).parent.parent / "analysis" / "classes-images-steps"
@@ -32,7 +34,8 @@ def replicates(
     names = [f"a{number:03d}" for number in range(COUNT)]
     shared = draw.normal(size=COUNT)
     runs = [
-        (target, 0, names, shared + 0.1 * draw.normal(size=COUNT)) for target in questions.TARGETS
+        (target, 0, names, shared + 0.1 * draw.normal(size=COUNT))
+        for target in (*questions.TARGETS, questions.LEFT_OUT)
     ]
     for member in questions.MEMBERS:
         part = worth.get(member, 0.6)
@@ -71,9 +74,9 @@ def by_hand(questions: ModuleType, runs: pd.DataFrame, member: str) -> float:
     means = ranks.mean(axis=1)
     total = sizes.sum()
     grand = (means * sizes).sum() / total
-    within = ((both[0] - both[1]) ** 2 / 2).sum() / (total - COUNT)
-    between_square = (sizes * (means - grand) ** 2).sum() / (COUNT - 1)
-    usual = (total - (sizes**2).sum() / total) / (COUNT - 1)
+    within = ((both[0] - both[1]) ** 2 / 2).sum() / (total - len(first))
+    between_square = (sizes * (means - grand) ** 2).sum() / (len(first) - 1)
+    usual = (total - (sizes**2).sum() / total) / (len(first) - 1)
     between = (between_square - within) / usual
     return float(rho / np.sqrt(between / (between + within)))
 
@@ -85,9 +88,9 @@ def test_a_contrast_is_one_of_worths_computed_by_hand(questions: ModuleType) -> 
     worth = {member: by_hand(questions, runs, member) for member in questions.MEMBERS}
     centre = worth[questions.CENTRE]
     two = (worth["classes-2"] + worth["classes-2b"]) / 2
-    assert table.loc["2 classes − centre", "estimate"] == pytest.approx(two - centre)
+    assert table.loc["2 classes in place of 10", "estimate"] == pytest.approx(two - centre)
     last = worth["steps-4680"] - centre
-    assert table.loc["4,680 steps − centre", "estimate"] == pytest.approx(last)
+    assert table.loc["4,680 steps in place of 936", "estimate"] == pytest.approx(last)
     crossed = questions.images_and_steps(questions.worths(data)).set_index("effect")["estimate"]
     many = worth["cifar10"] + worth["images-50000"] - worth["steps-4680"] - centre
     assert crossed["50,000 images in place of 5,000"] == pytest.approx(many / 2)
@@ -99,9 +102,9 @@ def test_what_is_planted_is_found_and_what_is_not_is_not(questions: ModuleType) 
     data = questions.data_of(runs, depth_of(runs))
     table = questions.primary(data, questions.worths(data))
     found = dict(zip(table["contrast"], table["matters"], strict=True))
-    assert found["2 classes − centre"] == "yes"
-    assert found["500 images − centre"] == "yes"
-    assert "yes" not in {found["5 classes − centre"], found["312 steps − centre"]}
+    assert found["2 classes in place of 10"] == "yes"
+    assert found["500 images in place of 5,000"] == "yes"
+    assert "yes" not in {found["5 classes in place of 10"], found["312 steps in place of 936"]}
     assert questions.answers(table)["classes"] == "yes"
     assert questions.answers(table)["steps"] != "yes"
 
@@ -120,7 +123,7 @@ def test_depth_that_all_ranks_follow_explains_them(questions: ModuleType) -> Non
     runs = replicates(questions, dict.fromkeys(questions.MEMBERS, 0.99), noise=0.05)
     depth = runs[runs["dataset"] == "mnist"].set_index("architecture")["error"]
     data = questions.data_of(runs, depth)
-    table = questions.at_equal_depth(data)
+    table = questions.measured(data, given=["depth"])
     assert questions.measured(data)["classes-5"].estimate.mean() > 0.9
     assert abs(table["classes-5"].estimate[1:].mean()) < 0.6
 
@@ -158,3 +161,68 @@ def test_a_factor_matters_if_one_contrast_does(
 ) -> None:
     table = pd.DataFrame({"factor": "images", "matters": verdicts})
     assert questions.answers(table) == {"images": said}
+
+
+def test_what_members_have_is_what_the_sweep_says(questions: ModuleType) -> None:
+    sweep = yaml.safe_load((HERE.parents[1] / "sweeps" / "classes-images-steps.yaml").read_text())
+    recipe = sweep["recipes"]["basic"]
+    for member, (classes, images, steps) in questions.DESIGN.items():
+        asked = sweep["datasets"][member]
+        assert asked.get("classes", 10) == classes
+        assert asked.get("per_class", 5_000) * classes == images
+        own = recipe | recipe["overrides"].get(member, {})
+        assert (own.get("steps") or own["epochs"] * (images // own["batch_size"])) == steps
+
+
+def test_worth_is_the_mean_over_the_targets_without_the_one_left_out(
+    questions: ModuleType,
+) -> None:
+    runs = replicates(questions, {})
+    data = questions.data_of(runs, depth_of(runs))
+    table = questions.by_target(data).set_index(["member", "target"])["worth"].unstack()
+    expected = {member: by_hand(questions, runs, member) for member in questions.MEMBERS}
+    found = table[list(questions.TARGETS)].mean(axis=1)
+    assert found.to_dict() == pytest.approx(expected)
+    first = data.errors
+    again = spearmanr(first["cifar10"], first[questions.LEFT_OUT]).statistic
+    noise = questions.member_reliabilities(data)["cifar10"].estimate[0]
+    assert table.loc["cifar10", questions.LEFT_OUT] == pytest.approx(again / np.sqrt(noise))
+
+
+def test_members_that_can_be_the_best_are_those_not_clearly_beaten(questions: ModuleType) -> None:
+    runs = replicates(questions, {"images-500": 0.97, "images-2000": 0.97}, noise=0.1)
+    data = questions.data_of(runs, depth_of(runs))
+    found = questions.best_members(questions.worths(data))
+    assert set(found) == {*questions.TARGETS, "average"}
+    assert set(found["average"]) == {"images-500", "images-2000"}
+
+
+def test_the_best_quarter_is_that_of_the_target(questions: ModuleType) -> None:
+    runs = replicates(questions, {"images-500": 0.97}, noise=0.1)
+    data = questions.data_of(runs, depth_of(runs))
+    table = questions.best_quarter(data).set_index("member")
+    for member in ("images-500", "cifar10"):
+        rho, shared = [], []
+        for target in questions.TARGETS:
+            best = data.errors[target].nsmallest(25).index
+            rho.append(spearmanr(*data.errors.loc[best, [member, target]].T.to_numpy()).statistic)
+            shared.append(len({*best} & {*data.errors[member].nsmallest(25).index}) / 25)
+        assert table.loc[member, "correlation"] == pytest.approx(np.mean(rho))
+        assert table.loc[member, "shared"] == pytest.approx(np.mean(shared))
+        assert table.loc[member, "shared_low"] < np.mean(shared) < table.loc[member, "shared_high"]
+    assert (table["architectures"] == 25).all()
+
+
+def test_the_published_worths_are_those_computed_by_hand(questions: ModuleType) -> None:
+    runs = pd.read_parquet(HERE / "release" / "runs.parquet")
+    runs = runs[["architecture", "dataset", "replicate", "error"]]
+    page = (HERE / "README.md").read_text()
+    said = dict(
+        re.findall(r"^\| ([\w-]+) \| \d+ \| [\d,]+ \| [\d,]+ \| ([\d.]+) \[", page, re.MULTILINE)
+    )
+    assert set(said) == set(questions.MEMBERS)
+    for member, worth in said.items():
+        assert float(worth) == pytest.approx(by_hand(questions, runs, member), abs=0.0051), member
+    short, usual = (by_hand(questions, runs, member) for member in ("images-50000", "cifar10"))
+    assert usual - short == pytest.approx(-0.27, abs=0.0051)
+    assert "with 50,000 images | −0.27 [" in page

@@ -75,7 +75,12 @@ def test_what_all_architectures_learn_by_comes_first() -> None:
     best = best_settings(table, "epochs")
     assert best == {"a": {"lr": 0.1, "epochs": 1}}
     assert at_an_edge(table, best, "epochs") == [
-        "a: lr 0.1 is the last that was tried on its side: try more with --lr."
+        "a: lr 0.1 is the lowest that was tried; try lower ones: --lr 0.025,0.1"
+    ]
+    longer = settings_tried(trials({(0.1, 1): [30.0, 40.0], (0.4, 3): [1.0, 2.0]}), "epochs")
+    assert at_an_edge(longer, best_settings(longer, "epochs"), "epochs") == [
+        "a: lr 0.4 is the highest that was tried; try higher ones: --lr 0.4,1.6",
+        "a: epochs 3 is the highest that was tried; try higher ones: --length 3,9",
     ]
     stuck = settings_tried(trials({(0.1, 1): [30.0, 60.0]}), "epochs")
     (said,) = at_an_edge(stuck, best_settings(stuck, "epochs"), "epochs")

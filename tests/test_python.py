@@ -102,7 +102,9 @@ def test_results_of_one_architecture(tmp_path: Path) -> None:
     assert list(found["dataset"].unique()) == list(study.errors.columns)
     architecture = DesignSpace.anynetx().sample(4, flops=(360e6, 400e6), seed=0)[0]
     pd.testing.assert_frame_equal(study.results(architecture), found)
-    with pytest.raises(UserError, match="s: no architecture nobody"):
+    with pytest.raises(
+        UserError, match="s: no architecture nobody; its 4 are the index of `errors`"
+    ):
         study.results("nobody")
 
 

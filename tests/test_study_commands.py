@@ -87,10 +87,10 @@ class Home:
     def launch(self, name: str, *arguments: object) -> tuple[int, int, int]:
         """Runs recorded, under way and submitted, as `launch` says."""
         told = self.type("launch", name, "--cluster", "local", *arguments, run=anynet_study)
-        counts = re.search(r"(\d+) recorded, (\d+) under way, (\d+) submitted", told)
+        counts = re.search(r"(\d+) recorded, (\d+) under way, (\d+ submitted|nothing)", told)
         assert counts, told
-        recorded, under_way, submitted = map(int, counts.groups())
-        return recorded, under_way, submitted
+        submitted = counts[3].removesuffix(" submitted").replace("nothing", "0")
+        return int(counts[1]), int(counts[2]), int(submitted)
 
     def study(self, name: str) -> StudyFolder:
         return StudyFolder(self.folder / "studies" / name)

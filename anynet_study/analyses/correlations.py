@@ -104,10 +104,7 @@ CORRELATIONS = Analysis[Study](
     section="pairs",
     shown="folded",
     caption="All pairs as a table",
-    note=(
-        "p: two-sided test of no association, for that pair alone; p (Holm): corrected for the "
-        "number of pairs."
-    ),
+    note="p: two-sided test of no association, for that pair alone.",
     expected=True,
 )
 
@@ -205,7 +202,7 @@ def widths(study: Study) -> pd.DataFrame:
     if len(targets) > MOST_TARGETS:
         said = f"Of the first {MOST_TARGETS} of {len(targets)} targets."
         table.attrs["remarks"] = [*table.attrs.get("remarks", []), said]
-    return table
+    return of_parts(table)
 
 
 def widths_of(study: Study, source: str, target: str) -> pd.DataFrame:
@@ -221,7 +218,7 @@ def drawn_widths(study: Study) -> pd.DataFrame:
 
 
 def of_parts(table: pd.DataFrame) -> pd.DataFrame:
-    """Widths of studies of several sizes. Raises UserError for one size, which is no figure."""
+    """Widths of studies of several sizes. Raises UserError for one size, which says nothing."""
     if table["n"].nunique() < 2:
         raise UserError(f"{table['n'].max()} architectures have no smaller parts to compare")
     return table

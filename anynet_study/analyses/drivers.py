@@ -137,9 +137,9 @@ STAGES = Analysis[Study](
         StudyFigure(
             name="stages",
             title="Every parameter of every stage",
-            caption="{correlation} of the errors with the parameters of every stage. Red: larger "
-            "parameters err more. Numbers: p below 0.05, corrected for all of them. Frames: what "
-            "helps on one dataset and hurts on another.",
+            caption="{correlation} of the errors with the parameters of every stage. Blue: larger "
+            "parameters err more. Numbers: p below 0.05, corrected for all of single stages, "
+            "or of sums. Frames: what helps on one dataset and hurts on another.",
             draw=lambda study, table: plots.stage_driver_heatmap(table),
             column="estimate",
         ),
@@ -231,6 +231,7 @@ TRAINING_DRIVERS = Analysis[Study](
                 study.population,
                 "cumulative depth",
                 study.table("training-drivers"),
+                metrics=dict.fromkeys(study.training_errors, "training"),
             ),
             data=lambda study: plots.driver_data(
                 study.staged(study.training_errors), study.population, "cumulative depth"

@@ -42,16 +42,18 @@ def significance(study: Study) -> pd.DataFrame:
 
 def told_apart(significance: pd.DataFrame, level: float) -> list[str]:
     """Whether the test images tell the best architectures apart."""
-    undecided, asked = [], significance["dataset"].nunique()
+    undecided, asked, most = [], significance["dataset"].nunique(), 0
     for dataset, rows in significance.groupby("dataset", sort=False):
-        best = rows["a"].iloc[0]
-        if not (rows.loc[rows["a"] == best, "p_holm"] <= 1 - level).any():
+        with_best = rows[rows["a"] == rows["a"].iloc[0]]
+        if not (with_best["p_holm"] <= 1 - level).any():
             undecided.append(str(dataset))
+            most = max(most, len(with_best))
     if not undecided:
         return []
+    others = "the next one" if most == 1 else f"any of the next {most}"
     return [
         f"On {some(undecided, asked)}, the test images do not separate the best architecture from "
-        "any of the next nine (McNemar's test, corrected)."
+        f"{others} (McNemar's test, corrected)."
     ]
 
 

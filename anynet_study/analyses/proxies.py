@@ -15,7 +15,7 @@ from anynet_study.analyses.building import (
 )
 from anynet_study.analyses.noise import known_noise
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_known, check_room
-from anynet_study.errors import UserError, listed
+from anynet_study.errors import UserError
 from anynet_study.plots import wording
 from anynet_study.study import Study
 
@@ -219,16 +219,19 @@ def proxies(study: Study) -> pd.DataFrame:
 def chosen(table: pd.DataFrame) -> list[str]:
     """Which member correlates most with which targets, where there are several of both."""
     best = table[table["estimate"].notna()].groupby("target", sort=False).first()
-    if len(best) < 2 or table["proxy"].nunique() < 2:
+    if len(best) < 2:
         return []
     count = len(best), "targets"
     parts = [
-        f"{proxy} correlates most with {some(list(rows.index), *count)}"
+        f"{proxy} with {some(list(rows.index), *count)}"
         for proxy, rows in best.groupby("proxy", sort=False)
     ]
     sure = list(best.index[best["best"] == "yes"])
     shown = f"for {some(sure, *count)}" if sure else "for none of them"
-    return [f"Of the family, {listed(parts)}; that it is the best is shown {shown}."]
+    return [
+        f"The highest correlations in the family: {'; '.join(parts)}. This is shown to be the best "
+        f"choice {shown}."
+    ]
 
 
 def best_proxy(rows: pd.DataFrame) -> str:
@@ -259,6 +262,13 @@ def best_proxy(rows: pd.DataFrame) -> str:
         f"{use}; it is undecided whether it is the best of its family: "
         f"{some(rivals, len(known))} may be as good."
     )
+
+
+def which_proxies(table: pd.DataFrame) -> list[str]:
+    """Which member to use; of the source alone, what `carry_over` says is all."""
+    if table["proxy"].nunique() < 2:
+        return []
+    return [*chosen(table), *(best_proxy(rows) for _, rows in table.groupby("target", sort=False))]
 
 
 PROXIES = Analysis[Study](
@@ -293,10 +303,7 @@ PROXIES = Analysis[Study](
             "Test errors on each class subset of the source against those on the source itself.",
         ),
     ),
-    say=lambda study, table: [
-        *chosen(table),
-        *(best_proxy(rows) for _, rows in table.groupby("target", sort=False)),
-    ],
+    say=lambda study, table: which_proxies(table),
     topic="Which proxy",
     section="proxies",
     heading="Every member of the family as a proxy",

@@ -265,7 +265,9 @@ GAPS = Analysis[Study](
             title="What each architecture loses",
             caption="What each architecture loses on the first further test set; bars, where the "
             "number of images is known: {level} intervals of sampling error.",
-            draw=lambda study, rows: plots.gap_chart(rows, "its own", rows["test_set"].iloc[0]),
+            draw=lambda study, rows: plots.gap_chart(
+                rows, "own test set", rows["test_set"].iloc[0]
+            ),
             data=drawn_gaps,
         ),
     ),

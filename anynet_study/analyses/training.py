@@ -57,7 +57,8 @@ def duration(study: Study) -> pd.DataFrame:
     """Does the ranking after part of the training hold at its end?"""
     options = study.options
     resamples = min(options.resamples, MOST_RESAMPLES)
-    return apr.duration(study.curves, options.method, resamples, options.seed, options.level)
+    how = (options.method, resamples, options.seed, options.level)
+    return apr.duration(study.curves, study.known("replicates"), *how)
 
 
 def drawn_duration(study: Study) -> pd.DataFrame:
@@ -73,20 +74,24 @@ DURATION = Analysis[Study](
     title="Correlation of the ranking after part of the training with the final one",
     table=duration,
     question="How early in training is the ranking close to the final one?",
-    formula="ρ(error after epoch e, error after the last epoch)",
+    formula="ρ(error after epoch e, error after the last epoch); kept: ρ(error after e, last error "
+    "of another run) / ρ(last error, last error of another run)",
     source="paper 1, section 6.1.2 and Figure A2",
     avoid=(
         "to predict shorter trainings with their own schedule: all epochs here have the learning "
         "rates of the whole training"
     ),
     needs=("curves",),
-    headings={"estimate": "correlation", "share": "share of training"},
+    headings={"estimate": "in the same run", "share": "share of training"}
+    | {"kept": "kept of another run", "kept_n": "n of that"},
     figures=(
         StudyFigure(
             name="duration",
             title="Ranking after part of the training",
-            caption="{correlation} of the errors after every epoch with those after the last one; "
-            "marked: the first epoch from which on it is high enough.",
+            caption="Blue: {correlation} of the errors after every epoch with those after the last "
+            "one of the same runs. Green, where architectures were trained twice: that with the "
+            "last errors of other runs, over that of the whole training. With {level} intervals; "
+            "marked: the first epoch from which on the latter, or else the former, is high enough.",
             draw=lambda study, table: plots.duration_grid(table, study.table("budget")),
             data=drawn_duration,
             panels="dataset",
@@ -97,6 +102,10 @@ DURATION = Analysis[Study](
     most_resamples=MOST_RESAMPLES,
     section="training",
     heading="The shortest training that keeps the ranking",
+    note="“In the same run”: the noise of each run is in both of its errors, which makes them "
+    "agree more than those of two runs. “Kept of another run”, where at least 10 architectures "
+    "were trained twice: what the ranking after the epoch tells of the final one of other runs, "
+    "as a share of what the whole training tells of it.",
 )
 
 
@@ -108,23 +117,26 @@ def budget(study: Study) -> pd.DataFrame:
 def shortest(budget: pd.DataFrame) -> list[str]:
     """How much of the training keeps the final ranking."""
     known = budget.dropna(subset="estimate")
-    if known.empty:
-        return []
-    longest, rho = known.loc[known["share"].idxmax()], wording.letter(budget)
-    keep = wording.number(longest["keep"])
-    most = "" if len(known) == 1 else f" on {some(list(known['dataset']), len(known))}"
+    return [_shortest(rows) for _, rows in known.groupby("against", sort=False)]
+
+
+def _shortest(known: pd.DataFrame) -> str:
+    """Of the datasets whose ranking is compared with the same thing."""
+    longest, rho = known.loc[known["share"].idxmax()], wording.letter(known)
+    keep, within = wording.number(longest["keep"]), longest["against"] == apr.SAME_RUN
+    kept = f"{rho} ≥ {keep}" if within else f"{100 * longest['keep']:g}% of its {rho} or more"
     if longest["epoch"] == longest["epochs"]:
         late = list(known.loc[known["epoch"] == known["epochs"], "dataset"])
-        return [
-            f"On {some(late, len(known))}, no earlier epoch reproduces the final ranking "
-            f"({rho} ≥ {keep})."
-        ]
-    return [
-        f"After {100 * longest['share']:.0f}% of the training, the ranking is the final one{most} "
-        f"({rho} ≥ {keep} from there on). It takes longest on {longest['dataset']}: epoch "
-        f"{longest['epoch']} of {longest['epochs']}, or epoch {longest['epoch_sure']} for the "
-        "whole interval."
-    ]
+        does = "reproduces the final ranking" if within else "predicts another run as the final one"
+        return f"On {some(late, len(known))}, no earlier epoch {does} ({kept})."
+    most = "" if len(known) == 1 else f" on {some(list(known['dataset']), len(known))}"
+    does = "is the final one" if within else "predicts another run nearly as the final one does"
+    return (
+        f"After {100 * longest['share']:.0f}% of the training, the ranking {does}{most} "
+        f"({kept} from there on{', within the same runs' * within}). It takes longest on "
+        f"{longest['dataset']}: epoch {longest['epoch']} of {longest['epochs']}, or epoch "
+        f"{longest['epoch_sure']} for the whole interval."
+    )
 
 
 BUDGET = Analysis[Study](
@@ -133,8 +145,8 @@ BUDGET = Analysis[Study](
     table=budget,
     question="What is the shortest training that keeps the ranking?",
     formula=(
-        "the first epoch e from which on ρ(error after e, final error) is at least as high as "
-        "wanted"
+        "the first epoch e from which on ρ(error after e, final error), or what is kept of another "
+        "run, is at least as high as wanted"
     ),
     source="paper 1, section 6.1.2",
     avoid=(
@@ -142,17 +154,19 @@ BUDGET = Analysis[Study](
         "ranking"
     ),
     needs=("curves",),
-    headings={"keep": "correlation wanted", "estimate": "correlation", "share": "share of training"}
+    headings={"keep": "wanted", "estimate": "reached", "share": "share of training"}
     | {"epoch_sure": "epoch where sure"},
     say=lambda study, table: shortest(table),
     topic="Training",
     section="training",
     shown="open",
     note=(
-        "The first epoch from which on the ranking correlates with the final one at least as much "
-        "as wanted; “where sure”: from which on the whole interval does. All epochs have the "
-        "learning rates of the whole training: a shorter training with its own schedule may do "
-        "better."
+        "The first epoch from which on the ranking correlates with the final one of the same run "
+        "at least as much as wanted; or, where architectures were trained twice, keeps as much of "
+        "the final ranking's correlation with that of another run, so that the noise which the "
+        "epochs of one run share does not count. “Where sure”: from which on the whole interval "
+        "does. All epochs have the learning rates of the whole training: a shorter training with "
+        "its own schedule may do better."
     ),
 )
 

@@ -115,7 +115,7 @@ BEYOND = Analysis[Study](
         "R² and F of regressions on the source, on the average of the other targets, and on both, "
         "as measured: noise in the source by itself makes F of others large. p allows for the "
         "noise of the regressor that is held fixed (errors in variables), and is given where "
-        "replicates show that noise; Holm: corrected for all tests of the table."
+        "replicates show that noise."
     ),
 )
 

@@ -6,7 +6,13 @@ in its `attrs` what it is: its level, method, scale, number of architectures and
 weighted (`options.with_attrs`).
 """
 
-from anynet_study.apr.agreement import agreement, cheapest_budget, duration
+from anynet_study.apr.agreement import (
+    ANOTHER_RUN,
+    SAME_RUN,
+    agreement,
+    cheapest_budget,
+    duration,
+)
 from anynet_study.apr.best_architectures import (
     at_most_a_quarter,
     best_of_bins,
@@ -50,6 +56,7 @@ from anynet_study.apr.population import (
     stages_of,
     weights_of,
 )
+from anynet_study.apr.power import Plan, power
 from anynet_study.apr.predictions import (
     UNKNOWN,
     correctness,
@@ -99,9 +106,11 @@ from anynet_study.apr.verdicts import (
 )
 
 __all__ = [
+    "ANOTHER_RUN",
     "BLOCK",
     "FEWEST",
     "PARAMETERS",
+    "SAME_RUN",
     "SMALLEST_CORRELATION",
     "SMALLEST_DIFFERENCE",
     "SMALLEST_ROBUSTNESS",
@@ -110,6 +119,7 @@ __all__ = [
     "Floats",
     "LinearFit",
     "Method",
+    "Plan",
     "Roles",
     "Scale",
     "adjust",
@@ -167,6 +177,7 @@ __all__ = [
     "order_changes",
     "other_targets",
     "pairwise",
+    "power",
     "proxy_costs",
     "random_average",
     "random_search",

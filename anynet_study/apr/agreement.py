@@ -8,7 +8,13 @@ pretraining (6.2.1, A6).
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr.bootstrap import complete_in, pairwise, resample_correlations, resampled_mean
+from anynet_study.apr.bootstrap import (
+    FEWEST_TO_RESAMPLE,
+    complete_in,
+    pairwise,
+    resample_correlations,
+    resampled_mean,
+)
 from anynet_study.apr.correlations import correlate_pairs, p_values
 from anynet_study.apr.error_tables import check_columns, check_errors, check_long
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
@@ -17,7 +23,12 @@ from anynet_study.apr.simultaneous import bonferroni, counted
 from anynet_study.apr.verdicts import verdict
 from anynet_study.errors import UserError
 
-RESULT = ["dataset", "epoch", "epochs", "share", "estimate", "low", "high", "n"]
+RESULT = [
+    *("dataset", "epoch", "epochs", "share", "estimate", "low", "high", "n"),
+    *("kept", "kept_low", "kept_high", "kept_n"),
+]
+#: What a budget is told by: the end of another training, or of the same one.
+ANOTHER_RUN, SAME_RUN = "another run", "the same run"
 
 
 def agreement(
@@ -102,6 +113,7 @@ def _compare(
 
 def duration(
     curves: pd.DataFrame,
+    replicates: pd.DataFrame | None = None,
     method: Method = "spearman",
     resamples: int = 1_000,
     seed: int = 0,
@@ -110,14 +122,22 @@ def duration(
     """Correlation of the errors after every epoch with those after the last, for each dataset.
 
     `curves` is long: dataset, architecture, epoch (from 1), error (percent; NaN is left out), one
-    row per run and epoch. Returns DataFrame[dataset, epoch, epochs, share, estimate, low, high, n]:
-    `epochs` is the dataset's last and `share` the part of the training that is over; n counts the
-    architectures with an error after the epoch and after the last. NaN where n < 4 or all err
-    alike. Estimates are of the errors as measured: training noise is in both, and makes the errors
-    of neighbouring epochs of one run agree more than those of two runs would.
+    row per run and epoch. Returns DataFrame[dataset, epoch, epochs, share, estimate, low, high, n,
+    kept, kept_low, kept_high, kept_n]: `epochs` is the dataset's last and `share` the part of the
+    training that is over; n counts the architectures with an error after the epoch and after the
+    last. NaN where n < 4 or all err alike.
+
+    `estimate` is within runs: the noise of a run is in both of its errors, which makes them agree
+    more than those of two runs would. `kept` is free of that. It is the correlation with the last
+    error of another run, over that of the whole training with it: 1 at the end, and what a ranking
+    after the epoch tells of another training, as a share of what the final ranking does. The other
+    run is the second of the architecture's `replicates` (long: architecture, dataset, replicate,
+    error), the first being that of `curves`; kept_n counts those with both. NaN below 10 of them,
+    or where the two runs are not correlated above 0. All intervals are BCa intervals.
     """
     check_level(level, resamples, seed)
     runs = check_long(curves, ["dataset", "architecture", "epoch"], "curves")
+    again = _second_runs(replicates)
     parts = [pd.DataFrame(columns=RESULT)] if runs.empty else []
     for dataset, part in runs.groupby("dataset", sort=False):
         wide = part.pivot(index="architecture", columns="epoch", values="error")
@@ -127,6 +147,10 @@ def duration(
         last = values.shape[1] - 1
         pairs = pairwise(values, [(epoch, last) for epoch in range(last + 1)])
         table = correlate_pairs(values, pairs, method, resamples, seed, level)
+        other = again.loc[again["dataset"] == dataset].set_index("architecture")["error"]
+        table = table.join(
+            _kept(values, other.reindex(wide.index).to_numpy(float), method, resamples, seed, level)
+        )
         epochs = wide.columns.to_numpy()
         row = {"dataset": dataset, "epoch": epochs, "epochs": epochs[-1]}
         parts.append(table.assign(**row, share=epochs / epochs[-1]))
@@ -134,27 +158,63 @@ def duration(
     return with_attrs(result, level, method)
 
 
-def cheapest_budget(table: pd.DataFrame, keep: float = 0.95) -> pd.DataFrame:
-    """The fewest epochs that keep the ranking: from there on it correlates at least `keep`.
+def _second_runs(replicates: pd.DataFrame | None) -> pd.DataFrame:
+    """DataFrame[architecture, dataset, error] of the second run of each with an error."""
+    keys = ["architecture", "dataset"]
+    if replicates is None:
+        return pd.DataFrame(columns=[*keys, "error"])
+    runs = check_long(replicates, [*keys, "replicate"], "replicates").dropna()
+    runs = runs.sort_values("replicate", kind="stable")
+    return runs[runs.groupby(keys, observed=True).cumcount() == 1]
 
-    `table` is a result of `duration`. Returns DataFrame[dataset, keep, epoch, epochs, share,
-    estimate, low, high, epoch_sure, n]: `epoch` is the first after which every estimate up to the
-    last epoch is at least `keep`, with the estimate there and its interval; `epoch_sure` the first
-    after which every lower end is; at the latest it is the last.
+
+def _kept(
+    values: Floats, other: Floats, method: Method, resamples: int, seed: int, level: float
+) -> pd.DataFrame:
+    """DataFrame[kept, kept_low, kept_high, kept_n] of errors (n, epochs), and other runs' (n,)."""
+    epochs = values.shape[1]
+    both = np.column_stack([values, other])
+    pairs = pairwise(both, [(epoch, epochs) for epoch in range(epochs)])
+    enough = pairs.counts >= FEWEST_TO_RESAMPLE
+    if not enough[-1]:
+        return pd.DataFrame({"kept": np.full(epochs, np.nan), "kept_n": pairs.counts}).assign(
+            kept_low=np.nan, kept_high=np.nan
+        )
+    found = resample_correlations(both, pairs.enough(), method, resamples, seed)
+
+    def share(correlation: Floats, whole: Floats) -> Floats:
+        return correlation / np.where(whole > 0, whole, np.nan)
+
+    ends = found.combined(share, found[epochs - 1 :]).columns(level, "kept")
+    known = {name: np.where(enough, values, np.nan) for name, values in ends.items()}
+    return pd.DataFrame({**known, "kept_n": pairs.counts})
+
+
+def cheapest_budget(table: pd.DataFrame, keep: float = 0.95) -> pd.DataFrame:
+    """The fewest epochs that keep the ranking: from there on at least `keep` of it.
+
+    `table` is a result of `duration`. Returns DataFrame[dataset, keep, against, epoch, epochs,
+    share, estimate, low, high, epoch_sure, n]: `epoch` is the first after which every estimate up
+    to the last epoch is at least `keep`, with the estimate there and its interval; `epoch_sure` the
+    first after which every lower end is; at the latest it is the last. Estimates are those `kept`
+    of datasets with other runs ("another run" in `against`), else the correlations within runs
+    ("the same run").
     """
     if not 0 < keep <= 1:
         raise UserError(f"keep: {keep} is not a correlation above 0, at most 1")
     rows = []
     for dataset, part in table.groupby("dataset", sort=False):
         rising = part.sort_values("epoch").reset_index(drop=True)
+        across = rising["kept"].notna().any()
+        if across:
+            names = ["estimate", "low", "high", "n"]
+            rising[names] = rising[["kept", "kept_low", "kept_high", "kept_n"]].to_numpy()
         first = _from_where(rising["estimate"] >= keep - 1e-12)
         sure = _from_where(rising["low"] >= keep - 1e-12)
         found = rising.iloc[first]
-        row = found[["epoch", "epochs", "share", "estimate", "low", "high"]].to_dict()
-        rows.append(
-            {"dataset": dataset, "keep": keep, **row}
-            | {"epoch_sure": rising["epoch"].iloc[sure], "n": found["n"]}
-        )
+        row = {"dataset": dataset, "keep": keep, "against": ANOTHER_RUN if across else SAME_RUN}
+        row |= found[["epoch", "epochs", "share", "estimate", "low", "high"]].to_dict()
+        rows.append(row | {"epoch_sure": rising["epoch"].iloc[sure], "n": int(found["n"])})
     result = pd.DataFrame(rows)
     result.attrs = dict(table.attrs)
     return result

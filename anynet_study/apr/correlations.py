@@ -95,7 +95,8 @@ def correlations(
     size = result["n"] if own is None else result["effective"]
     ends = fisher_interval(result["estimate"], size, level, method)
     result["fisher_low"], result["fisher_high"] = ends
-    return with_attrs(result, level, method, weighted=weights is not None)
+    tests = f"the {result['p'].notna().sum()} pairs of the table"
+    return with_attrs(result, level, method, weighted=weights is not None, tests=tests)
 
 
 def correlate_pairs(

@@ -44,6 +44,7 @@ COLUMNS = [
     *("flips", "partial_flips"),
 ]
 
+SUMS = ("cumulative depth", "cumulative width")
 #: What a network costs: held constant in partial correlations.
 COSTS = ("flops", "parameters")
 #: Fewest architectures of which a forest is fitted: five folds of four.
@@ -58,10 +59,8 @@ def cumulative(population: pd.DataFrame) -> pd.DataFrame:
     """
     stages = stages_of(population.columns, "dw")
     sums = {
-        f"cumulative {name}": population[[f"{prefix}{stage}" for stage in stages]].sum(
-            axis=1, min_count=1
-        )
-        for name, prefix in (("depth", "d"), ("width", "w"))
+        name: population[[f"{prefix}{stage}" for stage in stages]].sum(axis=1, min_count=1)
+        for name, prefix in zip(SUMS, "dw", strict=True)
     }
     return pd.DataFrame(sums)
 
@@ -104,7 +103,8 @@ def drivers(
     own = aligned_weights(weights, table)
     found = correlate_pairs(values, pairs, method, resamples, seed, level, own)
     found["p_holm"] = adjust(found["p"])
-    return with_attrs(result.join(found), level, method, weighted=weights is not None)
+    tests = f"the {found['p'].notna().sum()} tests of the table"
+    return with_attrs(result.join(found), level, method, weighted=weights is not None, tests=tests)
 
 
 def partial(
@@ -167,8 +167,9 @@ def stage_drivers(
     of the population, by default those of FLOPs and parameters that it knows of all architectures;
     NaN where there are none. Intervals are BCa bootstrap intervals; nominal 95% ones of `partial`
     given two columns held the truth in 95% to 97.5% of samples of 12 to 120. p is that of
-    `correlations`; partial_p Student's t with n - 2 - len(given) degrees of freedom; "_holm" those
-    corrected for all parameters and datasets of the table.
+    `correlations`; partial_p Student's t with n - 2 - len(given) degrees of freedom. "_holm" are
+    those corrected for a family of questions on all datasets: of the two sums, as in `drivers`,
+    whose p these are; and, apart from them, of all parameters of single stages.
 
     `flips` marks a parameter that matters on this dataset (p_holm < 1 - level) and matters with the
     other sign on another one: there, what helps the one hurts the other.
@@ -185,8 +186,8 @@ def stage_drivers(
     >>> table = stage_drivers(errors, pd.DataFrame(depths), resamples=100)
     >>> table[["parameter", "estimate", "p_holm"]].round(3).head(2)
       parameter  estimate  p_holm
-    0        d1     0.975   0.067
-    1        w1    -1.000   0.067
+    0        d1     0.975   0.033
+    1        w1    -1.000   0.033
     """
     check_level(level, resamples, seed)
     if method == "kendall":
@@ -209,7 +210,9 @@ def stage_drivers(
         for part in (table.iloc[:, first : first + at_once] for first in starts)
     ]
     result = _with_flips(pd.concat(parts, ignore_index=True), level)
-    return with_attrs(result, level, method, weighted=weights is not None)
+    known = result.groupby(_is_sum(result))["p"].count().reindex([True, False], fill_value=0)
+    tests = f"the {known[True]} tests of sums, and for the {known[False]} of single stages"
+    return with_attrs(result, level, method, weighted=weights is not None, tests=tests)
 
 
 def _of_datasets(
@@ -250,10 +253,16 @@ def _of_datasets(
     return table.assign(given=", ".join(given), n=compared.counts[:count])
 
 
+def _is_sum(table: pd.DataFrame) -> pd.Series:
+    """Which rows are of sums over the stages, as those of `drivers` are."""
+    return table["parameter"].isin(SUMS)
+
+
 def _with_flips(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """The table in its column order, with corrected p-values and the sign flips marked."""
     for kind in ("", "partial_"):
-        table[f"{kind}p_holm"] = adjust(table[f"{kind}p"])
+        families = table[f"{kind}p"].groupby(_is_sum(table))
+        table[f"{kind}p_holm"] = families.transform(lambda p: adjust(p, "holm"))
         matters = table[f"{kind}p_holm"] <= 1 - level
         sign = np.sign(table["partial" if kind else "estimate"]).where(matters, 0)
         signs = sign.groupby(table["parameter"])

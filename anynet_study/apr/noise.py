@@ -87,10 +87,11 @@ def noise_ceiling(
             ends = icc.interval(widened(level, repeated, max(repeated - 1, 1)))
             parts = _components(np.ones((1, len(table))), table)
             within, between = (float(np.sqrt(max(part.item(), 0.0))) for part in parts)
-            value = float(icc.estimate[0])
+            # With few repeated, they can lie beyond what a correlation can be.
+            value, low, high = np.clip([icc.estimate[0], ends[0][0], ends[1][0]], -1, 1).tolist()
             row = {"dataset": dataset, "architectures": len(table), "replicates": len(part)}
             row |= {"within_std": within, "between_std": between, "icc": value}
-            row |= {"icc_low": float(ends[0][0]), "icc_high": min(float(ends[1][0]), 1.0)}
+            row |= {"icc_low": low, "icc_high": high}
             rows.append(row | {"ceiling": float(np.sqrt(np.clip(value, 0.0, 1.0)))})
     result = pd.DataFrame(rows, columns=CEILINGS)
     return with_attrs(result, level, method, n=result["architectures"].max() if rows else 0)

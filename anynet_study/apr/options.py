@@ -50,7 +50,8 @@ def with_attrs(
     `level` is that of its intervals; `method` the coefficient of its correlations; `n` the most
     architectures that a row rests on, by default the largest of its column n; `scale` that of its
     fits ("linear", "logit" or "probit"); `weighted` whether weights of architectures were used;
-    `family` (further) the questions whose verdicts hold together at `level`, such as "7 targets".
+    `family` (further) the questions whose verdicts hold together at `level`, such as "7 targets",
+    `tests` those for which Holm's p are corrected, such as "the 21 pairs of the table".
     What is None does not apply and is left out.
     Many operations of pandas lose attrs, so that this comes last.
     """

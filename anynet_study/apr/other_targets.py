@@ -104,7 +104,8 @@ def explained_beyond(
     corrected = adjust(p.to_numpy().ravel()).reshape(p.shape)
     result["p_average_holm"], result["p_source_holm"] = corrected.T
     result["note"] = [row["note"] for row in rows]
-    return with_attrs(result, scale=AVERAGED_ON[average])
+    tests = f"the {int(p.notna().sum().sum())} tests of the table"
+    return with_attrs(result, scale=AVERAGED_ON[average], tests=tests)
 
 
 def other_targets(

@@ -80,7 +80,7 @@ def mcnemar(correct: pd.DataFrame) -> pd.DataFrame:
     result["only_a"], result["only_b"] = only_a, only_b
     result["difference"] = 100 * (only_a - only_b) / right.shape[1]
     result["p_exact"], result["p_mid"], result["p_holm"] = exact, mid, adjust(mid)
-    return with_attrs(result, n=len(right))
+    return with_attrs(result, n=len(right), tests=f"the {len(result)} pairs of the table")
 
 
 def p_values(

@@ -44,7 +44,8 @@ def analyze(
 ) -> None:
     """Analyze how rankings carry over from one dataset to others.
 
-    Each table states its method, the level of its intervals, and what its p are corrected for.
+    Each table states its method, the level of its intervals, and for what its p-values are
+    corrected.
 
     \b
     Examples:

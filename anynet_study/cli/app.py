@@ -21,6 +21,7 @@ from anynet_study.cli.launch import launch, retry
 from anynet_study.cli.options import opt
 from anynet_study.cli.pilot import pilot
 from anynet_study.cli.plot import ListsFigures, plot
+from anynet_study.cli.power import power
 from anynet_study.cli.query import query
 from anynet_study.cli.report import report
 from anynet_study.cli.sample import sample
@@ -74,11 +75,12 @@ def _options(
 ) -> None: ...
 
 
-STUDY = (pilot, run, sample, launch, status, cancel, retry, logs, collect, report, serve, track)
+STUDY = (pilot, power, run, sample, launch, status, cancel, retry)
+RESULTS = (logs, collect, report, serve, track, query)
 app.command()(init)
 app.command()(sweep)
 app.command("list")(list_)
-for command in (*STUDY, query):
+for command in (*STUDY, *RESULTS):
     app.command()(command)
 app.command(cls=ListsTables)(analyze)
 app.command()(compare)

@@ -55,10 +55,11 @@ def stats(
 ) -> None:
     """Describe the part of WordNet that classes span: nodes, edges, density, modularity, depth.
 
-    It is the classes and all that they are a kind of. A class is a number of WordNet 3.0 (what
-    ImageNet's folders are called), or a noun of one sense; the rest of its line does not count
-    after a tab. Siblings are classes that are directly of the same kind. The overlap with another
-    list is the share of all classes, and of all their direct kinds, that both have.
+    It consists of the classes and of everything that they are a kind of (their hypernyms). A class
+    is a number of WordNet 3.0 (what ImageNet's folders are called), or a noun with one sense; what
+    follows a tab in its line is ignored. Siblings are classes with the same direct hypernym. The
+    overlap with another list is the share of all classes, and of all their direct hypernyms, that
+    both lists have.
 
     \b
     Examples:
@@ -137,14 +138,15 @@ def select(
 ) -> None:
     """Choose classes, nouns of WordNet, that captions name and describe, and not those of a list.
 
-    As "ImageNot" was made: of the nouns in the captions, each in its most usual sense, those that
-    lie lowest in the tree. A caption of several of them counts for the one that it is clearly most
-    like, or for none. The similarity of a class is the mean, over the captions that are most like
-    it, of the inner product of embeddings of the caption and of WordNet's gloss. What it is worth
-    depends on the embedder: the share of unrelated captions and glosses that reach the threshold is
-    told, and which are the most similar. To `ngrams` these are those that share words or syllables:
-    it knows no meanings. The images of the chosen classes are those whose captions count for them;
-    the table of captions then has a column image.
+    "ImageNot" was made in this way: of the nouns in the captions, each in its most common sense,
+    those that are lowest in the tree are taken. A caption that names several of them counts for the
+    one that it is clearly most similar to, or for none. The similarity of a class is the mean, over
+    the captions that are most like it, of the inner product of embeddings of the caption and of
+    WordNet's gloss. How much this says depends on the embedder: the command shows which share of
+    unrelated captions and glosses reaches the threshold, and which of them are most similar.
+    `ngrams` knows no meanings: texts are similar to it if they share words or syllables. The images
+    of the chosen classes are those whose captions count for them; the table of captions then has a
+    column image.
 
     \b
     Examples:

@@ -37,7 +37,8 @@ def compare(
         str, opt("Split one input by block, stem, d4, 'cumulative depth', ...", metavar="COLUMN")
     ] = "",
     group: Annotated[
-        list[str] | None, opt("Models of one input with such names.", metavar="NAME=PATTERN")
+        list[str] | None,
+        opt("A group of models of one input, by patterns of their names.", metavar="NAME=PATTERN"),
     ] = None,
     weigh: Annotated[
         str, opt("Compare at equal flops, parameters or activations.", metavar="COMPLEXITY")
@@ -57,8 +58,8 @@ def compare(
 ) -> None:
     """Compare design spaces by the errors of all their models.
 
-    The error distribution function (EDF) says which fraction of a space's models errs at most so
-    much. One input alone shows its EDF, and which depths and widths its best models have.
+    The error distribution function (EDF) says which fraction of a space's models has at most a
+    given error. One input alone shows its EDF, and which depths and widths its best models have.
 
     \b
     Examples:

@@ -54,7 +54,8 @@ def complexity(
 
     One network is shown by its stages, several in a table of one row each, a population by its
     quartiles. FLOPs are multiply-adds of convolutions and linear layers for one image, activations
-    what these put out; memory is what one training step in 32-bit floats holds.
+    are the numbers that these layers put out; memory is what one training step in 32-bit floats
+    holds.
 
     The keys of an architecture: depths and widths, a value for each stage; and, if not the
     defaults, bottleneck_ratios, group_widths, strides, stem (imagenet, simple or cifar),

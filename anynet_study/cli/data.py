@@ -42,10 +42,10 @@ GroupColumn = Annotated[
 SplitColumn = Annotated[str | None, opt("Its column of splits, or none.", metavar="NAME")]
 SplitValues = Annotated[
     str | None,
-    opt("What its words mean, such as 0=train,2=test.", metavar="WORD=PART"),
+    opt("What its values mean, such as 0=train,2=test.", metavar="WORD=PART"),
 ]
 LabelSeparator = Annotated[
-    str | None, opt("What is between several classes in one cell.", metavar="MARK")
+    str | None, opt("The separator between several classes in one cell.", metavar="MARK")
 ]
 NoClass = Annotated[
     str | None, opt("The class of images without one; none leaves them out.", metavar="NAME")
@@ -273,14 +273,17 @@ def info(
         copy_manifest(dataset, manifest)
     if variant is not None:
         _print_view(dataset, variant, as_json)
-        return
-    if as_json:
+    elif as_json:
         print(json.dumps(details(dataset), indent=1))
-        return
-    for line in summary(dataset):
-        print(line)
-    train, test = dataset.counts("train").per_class, dataset.counts("test").per_class
-    print_table(("class", "train", "test"), list(zip(dataset.classes, train, test, strict=True)))
+    else:
+        for line in summary(dataset):
+            print(line)
+        train, test = dataset.counts("train").per_class, dataset.counts("test").per_class
+        rows = list(zip(dataset.classes, train, test, strict=True))
+        print_table(("class", "train", "test"), rows)
+    if not as_json:
+        written = {"picture": picture, "manifest": manifest}
+        print(*(f"{what}: {path}\n" for what, path in written.items() if path), sep="", end="")
 
 
 def _print_view(dataset: "PackedDataset", text: str, as_json: bool) -> None:

@@ -48,10 +48,10 @@ def distance(
 ) -> None:
     """Measure how far apart datasets are: FID, KID and energy distance of features.
 
-    FID is too large for few images, and the more so the fewer: all sets are cut to one number of
-    images, and `bias` is what the jackknife finds of it; the interval is that of the FID without
-    it. KID and the energy distance have no bias. With --study, `analyze STUDY --table distance`
-    sets the distances against the correlations of errors.
+    With few images, the FID is too large. So all sets are cut to the same number of images; `bias`
+    is the jackknife's estimate of the bias that is left, and the interval is that of the FID
+    without it. KID and the energy distance have no bias. With --study, `analyze STUDY --table
+    distance` sets the distances against the correlations of errors.
 
     \b
     Examples:

@@ -79,12 +79,12 @@ def import_(
 ) -> None:
     """Make a results store from results of any other models.
 
-    A table is wide (one row per model, one column per dataset) or long (columns model, dataset,
-    and error or accuracy); empty cells stay gaps. What is unclear is refused, never guessed: a
-    table whose columns are not named error or accuracy needs --error or --accuracy, and one whose
-    values look like fractions --fraction or --percent. A model may be named by two columns:
-    --map model=name+pretrained. Of errors that are means over trainings, --map std=*_std,n=3
-    declares the columns of their standard deviations and how many they are (* stands for the
+    A table is wide (one row per model, one column per dataset) or long (columns model, dataset, and
+    error or accuracy); empty cells stay gaps. What is unclear is refused, never guessed: a table
+    whose columns are not named error or accuracy needs --error or --accuracy, and one whose values
+    look like fractions --fraction or --percent. A model may be named by two columns: --map
+    model=name+pretrained. Of errors that are means over trainings, --map std=*_std,n=3 declares the
+    columns of their standard deviations and how many trainings there were (* stands for the
     dataset): then tables of noise have intervals. With --dry-run you see what each column was taken
     for.
 

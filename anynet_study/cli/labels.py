@@ -126,7 +126,7 @@ def label(
         str | None, opt("Make a dataset of the images with a label.", metavar="NAME")
     ] = None,
     by_class: Annotated[
-        bool, opt("Tell label accuracy and utilisation of each true class.", "--by-class")
+        bool, opt("Show label accuracy and utilisation of each true class.", "--by-class")
     ] = False,
     picture: Annotated[
         Path | None, opt("Write a PNG of the label accuracy of each class.", metavar="FILE")
@@ -139,11 +139,11 @@ def label(
 ) -> None:
     """Label images by the terms that their captions contain.
 
-    A term is found where its words follow each other; within a longer one it does not count. Its
-    synonyms are the words that mean the same in the most usual sense of each.
-    Label accuracy is the share of the labelled images whose true class is (among) the label, and
-    utilisation the share of all images that are labelled rightly: both where the table has the
-    true class.
+    A term is found where its words follow each other; a term within a longer one does not count.
+    Its synonyms are the words that mean the same in the most common sense of each. Label accuracy
+    is the share of the labelled images whose true class is (among) the label, and utilisation the
+    share of all images that are labelled correctly; both are shown where the table has the true
+    class.
 
     \b
     Examples:

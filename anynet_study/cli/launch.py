@@ -128,9 +128,10 @@ def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> No
 
         print(json.dumps(asdict(report), indent=2))
         return
+    submitted = f"{report.submitted:,} submitted in {counted(report.jobs, 'job')}"
     print(
-        f"{report.runs} runs: {report.recorded} recorded, {report.under_way} under way, "
-        f"{report.submitted} submitted in {counted(report.jobs, 'job')}; "
+        f"{counted(report.runs, 'run')}: {report.recorded:,} recorded, {report.under_way:,} under "
+        f"way, {submitted if report.jobs else 'nothing to submit'}; "
         f"see: anynet-study status {folder}"
     )
     if report.silent:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from anynet_study.analyses.arguments import studies_and_files
 from anynet_study.errors import UserError
+
+N = TypeVar("N", int, float)
 
 
 def opt(text: str, *names: str, **how: Any) -> Any:
@@ -53,6 +55,19 @@ AsIs = Annotated[
 ]
 
 
+def numbers(option: str, text: str, above: N, such: tuple[N, ...]) -> list[N]:
+    """The numbers of an option such as 0.05,0.1, all `above` one, and of its type."""
+    kind = type(above)
+    try:
+        found = [kind(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        found = [above]
+    if any(not value > above for value in found):
+        like = ",".join(f"{value:g}" for value in such)
+        raise UserError(f"{option}: {text!r}; legal: numbers above {above:g}, such as {like}")
+    return found
+
+
 def current(sources: Iterable[str | Path], as_is: bool) -> None:
     """Collect the studies among these whose journals hold more than their results."""
     for source in sources if not as_is else ():
@@ -68,12 +83,12 @@ def _behind(source: Path) -> Path | None:
 
     Found without reading the sweep: what that takes is imported where it is needed.
     """
-    from anynet_study.store import is_behind
-
     places = [source.parent] if source.name == "results.h5" else [source, "studies" / source]
     folder = next((place for place in places if (place / "sweep.yaml").is_file()), None)
     if folder is None or not (folder / "results.h5").exists():
         return folder
+    from anynet_study.store import is_behind
+
     try:
         return folder if is_behind(folder / "results.h5", folder / "journals") else None
     except UserError:  # the command that reads it says what is wrong with it

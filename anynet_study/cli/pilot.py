@@ -4,13 +4,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anynet_study.cli.options import AsJson, Overrides, SweepFile, opt
+from anynet_study.cli.options import AsJson, Overrides, SweepFile, numbers, opt
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from anynet_study.sweep import Sweep
+
+#: Times what the next value to try is of the last one, as of those that are tried by default.
+STEPS = {"--lr": 4, "--length": 3}
 
 
 def pilot(
@@ -45,7 +48,7 @@ def pilot(
     name, recipe = next(iter(sweep.recipes.items()))
     if architectures < 2:
         raise UserError(f"--architectures: {architectures} show no spread; legal: 2 or more")
-    tried = _numbers("--lr", lr, float), _numbers("--length", length, int)
+    tried = numbers("--lr", lr, 0.0, (0.05, 0.1)), numbers("--length", length, 0, (10, 30))
     trial = pilot_of(sweep, architectures, *tried)
     study = open_sweep(trial)
     train_and_collect(study, lambda line: typer.echo(line, err=True))
@@ -113,12 +116,17 @@ def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length:
                 "best): try other rates, longer training, or more images."
             )
         for key, option in (("lr", "--lr"), (length, "--length")):
-            tried = sorted(set(rows[key]))
-            end = setting[key] in ((tried[0], tried[-1]) if key == "lr" else (tried[-1],))
-            if end and len(tried) > 1:
+            tried, value = sorted(set(rows[key])), setting[key]
+            if len(tried) > 1 and value == tried[-1]:
+                times = STEPS[option]
                 said.append(
-                    f"{dataset}: {key} {setting[key]:g} is the last that was tried on its side: "
-                    f"try more with {option}."
+                    f"{dataset}: {key} {value:g} is the highest that was tried; try higher ones: "
+                    f"{option} {value:g},{times * value:g}"
+                )
+            elif len(tried) > 1 and value == tried[0] and key == "lr":
+                said.append(
+                    f"{dataset}: {key} {value:g} is the lowest that was tried; try lower ones: "
+                    f"{option} {value / STEPS[option]:g},{value:g}"
                 )
     return said
 
@@ -155,14 +163,3 @@ def _print(table: "pd.DataFrame", length: str) -> None:
         for row in table.to_dict("records")
     ]
     print_table(headings, rows)
-
-
-def _numbers(option: str, text: str, kind: type) -> list[Any]:
-    try:
-        found = [kind(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        found = [0]
-    if any(not value > 0 for value in found):
-        such = "0.05,0.1" if kind is float else "10,30"
-        raise UserError(f"{option}: {text!r}; legal: numbers above 0, such as {such}")
-    return found

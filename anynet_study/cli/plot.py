@@ -34,7 +34,8 @@ def plot(
     dpi: Annotated[int, opt("Pixels per inch of png.", min=50, max=1200)] = 200,
     width: Annotated[str, opt("Width of a figure: 8.5cm, 85mm, 3.4in, 245pt.")] = "",
     font_size: Annotated[
-        float | None, opt("Points of its labels; all letters change alike.", min=4, max=40)
+        float | None,
+        opt("Size of its labels in points; all other text changes alike.", min=4, max=40),
     ] = None,
     rename: Annotated[
         list[str] | None, opt("What a dataset is called on figures.", metavar="OLD=NEW,...")

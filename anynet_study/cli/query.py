@@ -50,7 +50,7 @@ def query(
         ),
     ] = "",
     metric: Annotated[str, opt("With --table errors: top1, auroc, ...")] = "",
-    recipe: Annotated[str, opt("With --table errors; default: the main.")] = "",
+    recipe: Annotated[str, opt("With --table errors; default: the main one.")] = "",
     replicates: Annotated[str, opt("With --table errors: mean, first or each.")] = "",
     evaluations: Annotated[
         str,

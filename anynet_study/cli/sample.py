@@ -30,20 +30,23 @@ def sample(
     activations: Annotated[str | None, opt("Band of activations.", metavar=BAND)] = None,
     strata: Annotated[
         str | None,
-        opt("As many of each stratum, such as '{of: depth, edges: [10, 20]}'.", metavar="YAML"),
+        opt(
+            "Equally many of each stratum, such as '{of: depth, edges: [10, 20]}'.", metavar="YAML"
+        ),
     ] = None,
     resolution: Annotated[int | None, opt("Image side in pixels for the bands (224).")] = None,
     classes: Annotated[int | None, opt("Number of classes for the bands (1000).")] = None,
     seed: Annotated[int | None, opt("Seed (0).")] = None,
     output: Annotated[
-        Path | None, opt("Write this file (.parquet, .csv, .json), no study.", "-o", "--output")
+        Path | None,
+        opt("Write this file (.parquet, .csv, .json) instead of a study.", "-o", "--output"),
     ] = None,
     figure: Annotated[Path | None, opt("Draw what was sampled: FILE.png, .pdf or .svg.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw a population for a sweep or from a space.
 
-    Without -o, a sweep's population begins its study.
+    Without -o, the population of a sweep is written into its study.
 
     \b
     Examples:

@@ -214,7 +214,7 @@ def _throughput(status: "Status") -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
 
 
 def _eta(status: "Status") -> str:

@@ -1,6 +1,5 @@
 """The datasets in the data directory, and those of the catalog that are missing."""
 
-import difflib
 from typing import Any
 
 from anynet_study.data.builtin import BUILT_IN, generate
@@ -8,7 +7,7 @@ from anynet_study.data.catalog import CATALOG
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.kept import KeptDatasets
 from anynet_study.data.packed.root import data_root, dataset_folder
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, nearest
 
 
 def present() -> list[str]:
@@ -38,11 +37,9 @@ def load_dataset(name: str, whole: bool = False, kept: KeptDatasets | None = Non
     if name in BUILT_IN:
         return generate(name)
     known = sorted({*present(), *BUILT_IN})
-    near = difflib.get_close_matches(name, known, n=1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
     raise UserError(
-        f"no dataset {name!r} in {data_root()} ({meant}there are: {', '.join(known)}); "
-        f"add it with: anynet-study data add {name} --from FOLDER_OR_ARCHIVE"
+        f"no dataset {name!r} in {data_root()}{nearest(name, known)}; there are: "
+        f"{', '.join(known)}; add it with: anynet-study data add {name} --from FOLDER_OR_ARCHIVE"
     )
 
 

@@ -1,12 +1,11 @@
 """Refusing bad values in one line that says what, where and what is legal."""
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, nearest
 
 
 def whole_number(value: Any, name: str, low: int, high: int) -> int:
@@ -76,7 +75,7 @@ def one_of(value: Any, name: str, legal: Collection[str]) -> str:
     """Return `value` if it is one of the `legal` names; otherwise name them and the nearest."""
     if isinstance(value, str) and value in legal:
         return value
-    raise UserError(f"{name}: {value!r} is unknown{_nearest(value, legal)}; legal: {_list(legal)}")
+    raise UserError(f"{name}: {value!r} is unknown{nearest(value, legal)}; legal: {_list(legal)}")
 
 
 def known_keys(keys: Iterable[Any], name: str, legal: Collection[str]) -> None:
@@ -84,13 +83,8 @@ def known_keys(keys: Iterable[Any], name: str, legal: Collection[str]) -> None:
     for key in keys:
         if key not in legal:
             raise UserError(
-                f"{name}: key {key!r} is unknown{_nearest(key, legal)}; legal: {_list(legal)}"
+                f"{name}: key {key!r} is unknown{nearest(key, legal)}; legal: {_list(legal)}"
             )
-
-
-def _nearest(value: Any, legal: Collection[str]) -> str:
-    matches = difflib.get_close_matches(str(value), legal, n=1)
-    return f" (did you mean {matches[0]!r}?)" if matches else ""
 
 
 def _list(legal: Collection[str]) -> str:

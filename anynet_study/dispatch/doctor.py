@@ -116,7 +116,7 @@ def _number(check: str, number: int) -> tuple[str, str, Level]:
         return str(number), "launch splits arrays there" if number < 1001 else "", "ok"
     if check == "MaxJobCount":
         advice = "if the queue is full, launch again later, or set a longer launch.job_minutes"
-        return f"{number} jobs of all users", advice, "ok"
+        return f"{number:,} jobs of all users", advice, "ok"
     if check == "JobRequeue" and not number:
         return "not by default", "launch asks for it; otherwise launch again", "ok"
     if check == "JobRequeue":
@@ -335,7 +335,7 @@ def inodes(folder: Path) -> ProbeResult:
         return ProbeResult("inodes", "not counted")
     level: Level = "problem" if told.f_favail < FEW_FILES else "ok"
     advice = "remove files" if level == "problem" else ""
-    return ProbeResult("inodes", f"{told.f_favail} left", advice, level)
+    return ProbeResult("inodes", f"{told.f_favail:,} left", advice, level)
 
 
 def quota(folder: Path) -> ProbeResult:

@@ -62,8 +62,9 @@ class RefusedError(WorkFailedError):
     """sbatch did not take a job, in its words."""
 
     def __init__(self, words: str) -> None:
-        super().__init__(f"sbatch: {words}")
         self.words = words
+        hint = "" if self.is_full else "; anynet-study doctor shows what this site has"
+        super().__init__(f"sbatch: {words}{hint}")
 
     @property
     def is_full(self) -> bool:

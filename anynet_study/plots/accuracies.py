@@ -39,7 +39,7 @@ def gap_chart(
     shown = f"best {len(rows)} of {len(table)}" if len(rows) < len(table) else f"n = {len(rows)}"
     original, new = wording.shorten(original, 18), wording.shorten(new, 18)
     axes.set_title(f"{shown}, rank on {original} → {new}")
-    axes.set_xlabel(f"accuracy on {original} − on the new (points)")
+    axes.set_xlabel(f"accuracy on {original} − on {new} (points)")
     return drawn.figure
 
 
@@ -57,14 +57,15 @@ def improvement_chart(table: pd.DataFrame, baseline: str = "", ax: Axes | None =
     drawn = style.one_panel(style.TWO_COLUMNS, 2.8, ax)
     axes = drawn.first
     shift = 0.5 / max(len(datasets), 2)
+    named = len(order) <= NAMED
     for number, (dataset, series) in enumerate(style.series_looks(datasets, "datasets").items()):
         rows = table[table["dataset"] == dataset].set_index("architecture").reindex(order)
         places = np.arange(len(order)) + (number - (len(datasets) - 1) / 2) * shift
-        look: dict[str, Any] = {"linestyle": "-", "linewidth": 0.5, "markersize": 3.5, **series}
+        look: dict[str, Any] = {"linestyle": "-", "linewidth": 0.5 if named else 0.2, **series}
+        look["markersize"] = 3.5 if named else 2
         look["label"] = wording.shorten(dataset, 30)
         style.draw_intervals(axes, rows, "relative", places, across=False, **look)
     axes.axhline(1, color=style.GREY, linestyle=":", linewidth=0.8)
-    named = len(order) <= NAMED
     labels = [wording.shorten(name, 22) for name in order] if named else []
     axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=5.5)
     if not named:
@@ -194,11 +195,13 @@ def class_chart(table: pd.DataFrame, across: str = "", ax: Axes | None = None) -
     """
     drawn = style.one_panel(style.ONE_COLUMN * 1.2, 1.1 + 0.14 * len(table), ax)
     axes, places = drawn.first, np.arange(len(table))
-    axes.hlines(places, table["lowest"], table["highest"], color="0.8", linewidth=3)
-    style.draw_intervals(axes, table, "mean", places, color=style.BLUE, marker="o")
+    ends = axes.hlines(places, table["lowest"], table["highest"], color="0.8", linewidth=3)
+    style.draw_intervals(axes, table, "mean", places, color=style.BLUE, marker="o", label="mean")
     axes.set_yticks(places, [wording.shorten(name, 26) for name in table["class"]], fontsize=6)
     axes.set_ylim(len(table) - 0.4, -0.6)
     of = "" if across else wording.shorten(table["dataset"].iloc[0], 18)
     axes.set_xlabel(across or f"accuracy on classes of {of} (%)")
     axes.set_title(f"n = {table['n'].iloc[0]}")
+    (mean,), _ = axes.get_legend_handles_labels()
+    drawn.legend([mean, ends], ["mean", "worst to best"])
     return drawn.figure

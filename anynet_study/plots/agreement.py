@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from anynet_study.plots import style, wording
 from anynet_study.plots.points import (
@@ -28,31 +29,36 @@ def agreement_grid(
     """Plot the errors after against those before, one panel per dataset of `table`.
 
     `table` is a result of `apr.agreement`, whose correlation and mean change are in the titles.
-    `labels` say what was done, such as "top-5" and "top-1". The dashed line is no change.
+    `labels` say what was done, such as "top-5" and "top-1". On the dashed line they are equal.
     """
     datasets = list(table["dataset"])
     data = agreement_data(before, after, datasets)
     drawn = style.panels(len(datasets), 2.15, axes)
+    lines: list[Line2D] = []
     for panel, (_, row) in zip(drawn.axes, table.iterrows(), strict=True):
         points = data[data["dataset"] == row["dataset"]]
         draw_points(panel, points, "before", "after", many=len(data) > MANY_POINTS)
-        _draw_no_change(panel)
+        lines += _draw_equal_errors(panel)
         ends = (row["estimate"], row["low"], row["high"], int(row["n"]))
         change = wording.estimate(row["change"], row["change_low"], row["change_high"], 1)
         rho = wording.correlation(*ends, wording.letter(table))
         panel.set_title(f"{wording.shorten(row['dataset'], 26)}\n{rho}\nchange {change}")
         panel.set_xlabel(f"error, {labels[0]} (%)")
     drawn.label_left(f"error, {labels[1]} (%)")
-    legend_of_marks(drawn, data["mark"], len(datasets))
+    legend_of_marks(drawn, data["mark"], len(datasets), lines=lines[:1])
     return drawn.figure
 
 
-def _draw_no_change(axes: Axes) -> None:
-    """Draw the line on which errors are as before, without making room for it."""
+def _draw_equal_errors(axes: Axes) -> list[Line2D]:
+    """Draw the line on which errors are as before, where it crosses the panel."""
     limits = axes.get_xlim(), axes.get_ylim()
-    ends = [min(end[0] for end in limits), max(end[1] for end in limits)]
-    axes.plot(ends, ends, color=style.GREY, linewidth=0.8, linestyle="--", zorder=0)
+    ends = [max(end[0] for end in limits), min(end[1] for end in limits)]
+    if ends[0] >= ends[1]:
+        return []
+    look: dict[str, Any] = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--", "zorder": 0}
+    (line,) = axes.plot(ends, ends, label="equal errors", **look)
     axes.set(xlim=limits[0], ylim=limits[1])
+    return [line]
 
 
 @style.styled

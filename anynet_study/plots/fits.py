@@ -85,8 +85,8 @@ def fit_grid(
         _draw_line(panel, fits[y].region(), style.ORANGE)
         equal.append(_draw_equal(panel))
         panel.set_title(_title(fits[y]))
-        panel.set_xlabel(f"accuracy on {wording.shorten(x, 18)} (%)")
-        panel.set_ylabel(f"accuracy on\n{wording.shorten(y, 22)} (%)")
+        panel.set_xlabel(_score_label(x))
+        panel.set_ylabel(_score_label(y))
     handles: list[Any] = [
         Line2D([], [], linestyle="none", markersize=4, **{**LOOKS[""], "alpha": 1}),
         (
@@ -149,9 +149,8 @@ def transfer_grid(
         if spline:
             _draw_spline(panel, both, source, target)
         panel.set_title("\n".join(titles), fontsize=6.5)
-        units = {name: "0 to 100" if name in (ranges or {}) else "%" for name in (source, target)}
-        panel.set_xlabel(f"{wording.shorten(source, 22)} ({units[source]})")
-        panel.set_ylabel(f"{wording.shorten(target, 22)} ({units[target]})")
+        panel.set_xlabel(_score_label(source, ranges))
+        panel.set_ylabel(_score_label(target, ranges))
     lines = {
         "all models" if name == "all" else f"models {name}": colour
         for name, (colour, _) in groups.items()
@@ -163,6 +162,12 @@ def transfer_grid(
         lines["95% Clopper-Pearson interval"] = ""
     drawn.legend(handles, [*lines])
     return drawn.figure
+
+
+def _score_label(dataset: str, ranges: Mapping[str, tuple[float, float]] | None = None) -> str:
+    """Label an axis of accuracies, or of scores with a range of their own."""
+    name = wording.shorten(dataset, 22)
+    return f"score on {name} (0 to 100)" if dataset in (ranges or {}) else f"accuracy on {name} (%)"
 
 
 @style.styled
@@ -201,8 +206,7 @@ def covariate_grid(
         style.log_axis(panel)
         panel.set_title("\n".join(titles), fontsize=6.5)
         panel.set_xlabel(wording.shorten(covariate.name, 26))
-        unit = "0 to 100" if target in (ranges or {}) else "%"
-        panel.set_ylabel(f"{wording.shorten(target, 22)} ({unit})")
+        panel.set_ylabel(_score_label(target, ranges))
     lines = [Line2D([], [], color=colours[name], linewidth=1.4) for name in groups]
     labels = [f"{name} models" if name == "all" else f"models {name}" for name in groups]
     drawn.legend(lines, labels, title=f"slopes: points for tenfold {covariate.name}")
@@ -251,8 +255,8 @@ def effective_robustness_grid(
         left_out = int((table["shift"] == shift).sum()) - len(rows)
         panel.set_title(f"n = {len(rows)}" + (f" ({left_out} left out)" if left_out else ""))
         panel.set_xlabel(f"accuracy on {wording.shorten(base, 18)} (%)")
-        what = "average of the shifts" if shift == "average" else wording.shorten(shift, 20)
-        panel.set_ylabel(f"{what} (%)")
+        what = "average on shifts" if shift == "average" else f"on {wording.shorten(shift, 18)}"
+        panel.set_ylabel(f"accuracy {what} (%)")
     line = "-" if grouped else "none"
     shown = [{"linestyle": line, "markersize": 4, **look} for look in looks.values()]
     handles = [Line2D([], [], **look) for look in shown]

@@ -64,8 +64,8 @@ def stage_driver_heatmap(
 ) -> Figure:
     """Show raw or partial correlations of a result of `apr.stage_drivers`.
 
-    One row per parameter, one column per dataset; red says that larger parameters err more. Numbers
-    are those whose corrected p-value is below 0.05; frames mark the parameters that help on one
+    One row per parameter, one column per dataset; blue: larger parameters err more. Numbers are
+    those whose corrected p-value is below 0.05; frames mark the parameters that help on one
     dataset and hurt on another. Beyond 24 datasets cells have colours and frames alone.
     """
     datasets = list(dict.fromkeys(table["dataset"]))

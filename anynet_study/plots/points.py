@@ -160,8 +160,13 @@ def note_beyond(
         note_in_corner(axes, f"{beyond} off scale", lower)
 
 
-def legend_of_marks(drawn: Panels, marks: pd.Series, count: int, of: str = "y axis") -> None:
-    """Explain the markers of `count` panels; `of` says on which dataset best and worst are."""
+def legend_of_marks(
+    drawn: Panels, marks: pd.Series, count: int, of: str = "y axis", lines: Sequence[Line2D] = ()
+) -> None:
+    """Explain the markers of `count` panels, and lines by their labels.
+
+    `of` says on which dataset best and worst are.
+    """
     counts = {mark: round(int((marks == mark).sum()) / max(count, 1)) for mark in LOOKS}
     names = {
         "": "architecture",
@@ -173,4 +178,5 @@ def legend_of_marks(drawn: Panels, marks: pd.Series, count: int, of: str = "y ax
         Line2D([], [], linestyle="none", markersize=4.5, **{**LOOKS[mark], "alpha": 1})
         for mark in shown
     ]
-    drawn.legend(handles, [names[mark] for mark in shown], handletextpad=0.2)
+    labels = [names[mark] for mark in shown] + [str(line.get_label()) for line in lines]
+    drawn.legend([*handles, *lines], labels, handletextpad=0.2 if not lines else 0.6)

@@ -53,9 +53,10 @@ def rank_preservation_chart(ranks: pd.DataFrame, ax: Axes | None = None) -> Figu
     axes.set_xlim(-0.35, len(datasets) - 0.65)
     if len(names) <= NAMED:
         labelled = zip(first["architecture"], first["rank"], strict=True)
-        labels = [f"{wording.shorten(name, 24)}  {rank}" for name, rank in labelled]
-        axes.set_yticks(range(1, len(first) + 1), labels, fontsize=6)
-    axes.set_title(f"n = {len(names)}")
+        ranked = [f"{wording.shorten(name, 24)}  {rank}" for name, rank in labelled]
+        axes.set_yticks(range(1, len(first) + 1), ranked, fontsize=6)
+    best = f"; in colour: the {len(looks)} best on {labels[0]}" if len(looks) < len(names) else ""
+    axes.set_title(f"n = {len(names)}{best}")
     handle = Line2D([], [], linestyle="none", marker="|", markersize=8, color=style.GREY)
     drawn.legend([handle], ["ranks that overlapping intervals leave open"])
     return drawn.figure

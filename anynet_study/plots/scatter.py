@@ -23,14 +23,14 @@ from anynet_study.plots.points import (
     scatter_data,
 )
 
-ROOMY = 22
-"""Points; cells of this width have room for intervals."""
+ROOMY, FULL_MARKERS = 22, 85
+"""Points; cells of this width have room for intervals, and for markers as large as elsewhere."""
 NARROW = 5
 """Inches."""
-CROWDED = 8
-"""A scatter matrix of more datasets than this has small cells: shorter text, names across."""
-TICKS = 0.24
-"""Inches that the ticks of such a matrix take, beyond which are the names."""
+CROWDED, CUT = 8, 16
+"""A scatter matrix of more datasets than this has small cells, and names across, cut to so many."""
+TICKS, LETTER = 0.24, 0.052
+"""Inches that the ticks of such a matrix take, and a letter of the names beyond them."""
 
 
 @style.styled
@@ -88,9 +88,10 @@ def scatter_matrix(
     groups = dict(iter(data.groupby(["x", "y"], sort=False)))
     estimates = pair_estimates(table)
     limits = {name: upper_limit(errors[name]) for name in names}
-    figure, cells = _square_grid(size, figure)
+    figure, cells = _square_grid(names, figure)
     drawn_cells: dict[tuple[int, int], Axes] = {}
-    look: dict[str, Any] = {"shrink": min(1.0, 5.5 / size), "many": len(data) > MANY_POINTS}
+    shrink = min(1.0, _points(figure, size) / FULL_MARKERS)
+    look: dict[str, Any] = {"shrink": shrink, "many": len(data) > MANY_POINTS}
     for i, y in enumerate(names):
         for j, x in enumerate(names):
             if j > i:
@@ -133,14 +134,18 @@ def _share_ranges(cells: dict[tuple[int, int], Axes]) -> None:
                     axes.set(**{f"{direction}lim": limits})
 
 
-def _square_grid(size: int, figure: Figure | None) -> tuple[Figure, GridSpec]:
-    """Make `size` x `size` touching cells; placed by hand, as solving so many is slow."""
+def _square_grid(names: list[str], figure: Figure | None) -> tuple[Figure, GridSpec]:
+    """Make a row and a column of touching cells for each dataset; by hand, as solving is slow."""
+    size = len(names)
     if figure is None:
         side = style.TWO_COLUMNS if size > 3 else style.TWO_COLUMNS * (size + 0.6) / 4.6
         side = style.own_width(side)
         figure = style.ShownFigure(figsize=(side, side))
     width, height = figure.get_size_inches()
-    left, bottom = (1.15, 1.5) if size > CROWDED else (0.62, 0.93)
+    left, bottom = 0.62, 0.93
+    if size > CROWDED:
+        longest = LETTER * max(len(wording.shorten(name, CUT)) for name in names)
+        left, bottom = TICKS + longest + 0.1, TICKS + longest + 0.5
     bottom += 0.3 * (width < NARROW)  # the legend has a line more
     cells = figure.add_gridspec(
         size,
@@ -205,7 +210,7 @@ def _label_edges(axes: Axes, row: int, column: int, names: list[str]) -> None:
         fewer = 3 if figure.get_figwidth() < NARROW else 5
         axes.locator_params(axis="x", nbins=fewer, prune="both", min_n_ticks=1)
     axes.tick_params(labelbottom=row == size - 1, labelleft=column == 0 and row > 0)
-    limit = 16 if crowded else int(100 / size)
+    limit = CUT if crowded else int(100 / size)
     if row == size - 1:
         axes.set_xlabel(wording.shorten(names[column], limit))
     if column == 0:

@@ -7,6 +7,7 @@ or takes the axes that its caller gave it.
 
 import functools
 import io
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
@@ -20,7 +21,7 @@ from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, FixedFormatter, FuncFormatter, LogLocator, NullFormatter
 
 from anynet_study.errors import UserError
 
@@ -55,8 +56,15 @@ SMALLEST_TEXT = 5.0
 """Points; journals print nothing smaller."""
 ROUNDING = 0.05
 """Share of a panel's width that may be lacking for one more in a row."""
+NARROWEST = 1.6
+"""Inches of a panel whose titles and labels still fit, in two lines or three."""
 LABELLED = 0.75
 """Share of a row's height that its y label may take."""
+TIED = re.compile(r" = |\[[^]]*\]| \(%\)")
+"""What stays in one line with its spaces: "n = 24", "[0.1, 0.2]", "cifar10 (%)"."""
+NO_BREAK = "\u00a0"
+LETTER, BESIDE, BETWEEN, SHORTEST_LINE = 0.055, 0.5, 0.3, 12
+"""Inches of a letter of a title, beside a panel, between two rows; the least letters of a line."""
 CHARACTER, HANDLE = 0.062, 0.45
 """Inches that a character of a legend takes, and a handle with the space around it."""
 
@@ -142,9 +150,47 @@ def styled(function: Callable[P, R]) -> Callable[P, R]:
         own, fonts = OWN_STYLE.get(), {"font.family": font_families()}
         styles = ["default", STYLE, fonts, *([own] if own else [])]
         with matplotlib.style.context(styles):
-            return function(*args, **kwargs)
+            made = function(*args, **kwargs)
+            if isinstance(made, ShownFigure):
+                _fold_titles(made)
+            return made
 
     return wrapper
+
+
+def _names_beside(axes: Axes) -> float:
+    """Inches that names on the y axis take; numbers take little."""
+    if not isinstance(axes.yaxis.get_major_formatter(), FixedFormatter | FuncFormatter):
+        return 0
+    sizes = (len(it.get_text()) * float(it.get_fontsize()) for it in axes.get_yticklabels())
+    return CHARACTER / FONT_SIZE * max(sizes, default=0)
+
+
+def _fold_titles(figure: Figure) -> None:
+    """Break titles and labels that are longer than their panel, between words."""
+    for axes in figure.axes:
+        place = axes.get_subplotspec()
+        if place is None or figure.get_layout_engine() is None:
+            continue
+        rows, columns = place.get_gridspec().get_geometry()
+        beside = max(_names_beside(axes), BESIDE)
+        across = figure.get_figwidth() * len(place.colspan) / columns - beside
+        along = figure.get_figheight() * len(place.rowspan) / rows - BETWEEN
+        rooms = {axes.title: across, axes.xaxis.label: across, axes.yaxis.label: along}
+        for text, room in rooms.items():
+            width = int(room / LETTER * FONT_SIZE / float(text.get_fontsize()))
+            lines = text.get_text().split("\n")
+            text.set_text("\n".join(_folded(line, max(width, SHORTEST_LINE)) for line in lines))
+
+
+def _folded(line: str, width: int) -> str:
+    """Lines of at most `width` letters where words allow; what is tied stays where it fits."""
+    tied = TIED.sub(lambda part: part[0].replace(" ", NO_BREAK), line)
+    for said in (tied, line):
+        found = textwrap.wrap(said, width, break_long_words=False, break_on_hyphens=False)
+        if all(len(one) <= width for one in found):
+            break
+    return "\n".join(found).replace(NO_BREAK, " ")
 
 
 @dataclass(frozen=True)
@@ -198,17 +244,20 @@ def panels(
     """Make a figure of `count` equal panels in rows of at most `columns`, or use `axes`.
 
     A single panel fills one journal column, more of them up to two; where the user wants another
-    width, rows have as many panels as have room for their letters. `height` is a row's, in inches,
-    and less where the rows would not fit on a page; but not less than `least`, in which numbers and
-    labels have room, nor in narrow figures: of many rows the figure is taller than a page.
+    width, rows have as many panels as have room for titles in one line, or, where the figure would
+    be taller than a page, in several. `height` is a row's, in inches, and less where the rows would
+    not fit on a page; but not less than `least`, in which numbers and labels have room: of very
+    many rows the figure is taller than a page.
 
     Raises:
         ValueError: `axes` are fewer than the panels.
     """
     if axes is not None:
         return _given(list(np.ravel(np.asarray(axes, dtype=object))), count)
-    fitting = max(1, int(own_width(TWO_COLUMNS) * max(columns, 3) / TWO_COLUMNS + ROUNDING))
-    least = height if fitting < columns else least
+    whole = own_width(TWO_COLUMNS)
+    fitting = max(1, int(whole * max(columns, 3) / TWO_COLUMNS + ROUNDING))
+    if height * count > PAGE * fitting:
+        fitting = max(fitting, int(whole / NARROWEST + ROUNDING))
     rows = -(-max(1, count) // min(columns, fitting))
     columns = max(1, -(-count // rows))
     width = ONE_COLUMN if columns == 1 else TWO_COLUMNS * columns / max(columns, 3)

@@ -11,6 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from anynet_study.apr import ANOTHER_RUN
 from anynet_study.plots import style, wording
 from anynet_study.plots.estimates import upper_limit
 
@@ -47,8 +48,9 @@ def curve_grid(
     metrics: Mapping[str, str] | None = None,
     marked: int = 0,
     axes: Sequence[Axes] | None = None,
+    what: str = "test error",
 ) -> Figure:
-    """Plot the test error after every epoch: median, 10% to 90% band, and single runs (Figure A2).
+    """Plot `what` after every epoch: median, 10% to 90% band, and single runs (Figure A2).
 
     `curves` has columns dataset, architecture, epoch (from 1) and error (percent), one row per run
     and epoch (one run per architecture and dataset). The `marked` best and worst at the first epoch
@@ -62,7 +64,7 @@ def curve_grid(
         handles = _draw_curves(panel, rows, curves[curves["dataset"] == dataset], marked)
         panel.set(title=wording.counted(dataset, rows["n"]), xlabel="epoch")
         metric = wording.metric_name((metrics or {}).get(dataset, ""))
-        panel.set_ylabel(f"{metric}test error (%)")
+        panel.set_ylabel(f"{metric}{what} (%)")
         panel.margins(x=0.02)
         _number_epochs(panel, rows["epoch"])
     drawn.legend([*handles.values()], [*handles])
@@ -136,9 +138,13 @@ def duration_grid(
     letter = wording.letter(table)
     for panel, dataset in zip(drawn.axes, datasets, strict=True):
         rows = table[table["dataset"] == dataset]
-        look: dict[str, Any] = {"color": style.BLUE, "alpha": 0.25, "linewidth": 0}
-        panel.fill_between(rows["epoch"], rows["low"], rows["high"], **look)
-        panel.plot(rows["epoch"], rows["estimate"], color=style.BLUE, marker="o", markersize=2.2)
+        lines = {"estimate": ("low", "high", style.BLUE)}
+        if rows["kept"].notna().any():
+            lines["kept"] = ("kept_low", "kept_high", style.GREEN)
+        for name, (low, high, colour) in lines.items():
+            look: dict[str, Any] = {"color": colour, "alpha": 0.25, "linewidth": 0}
+            panel.fill_between(rows["epoch"], rows[low], rows[high], **look)
+            panel.plot(rows["epoch"], rows[name], color=colour, marker="o", markersize=2.2)
         title = wording.counted(dataset, rows["n"])
         found = None if budgets is None else budgets[budgets["dataset"] == dataset]
         if found is not None and len(found):
@@ -146,7 +152,9 @@ def duration_grid(
             panel.axhline(keep, color=style.GREY, linewidth=0.8, linestyle=":")
             panel.axvline(epoch, color=style.ORANGE, linewidth=1.1, linestyle="--")
             share = f"{100 * found['share'].iloc[0]:.0f}%"
-            title += f"\n{letter} ≥ {keep:g} from epoch {int(epoch)} on ({share})"
+            across = found["against"].iloc[0] == ANOTHER_RUN
+            reached = f"{100 * keep:g}% kept" if across else f"{letter} ≥ {keep:g}"
+            title += f"\n{reached} from epoch {int(epoch)} on ({share})"
         panel.set(title=title, xlabel="epoch")
         panel.set_ylim(min(-0.02, float(rows["low"].min()) - 0.02), 1.03)
         panel.margins(x=0.03)
@@ -173,7 +181,7 @@ def noise_grid(
     means = groups.agg(["mean", "count"])
     repeated = set(means[means["count"] > 1].index.get_level_values("dataset"))
     names = [name for name in dict.fromkeys(replicates["dataset"]) if name in repeated]
-    drawn = style.panels(len(names), 1.95, axes)
+    drawn = style.panels(len(names), 1.95, axes, least=1.7)
     for panel, dataset in zip(drawn.axes, names, strict=True):
         population = means.loc[dataset]
         limit = upper_limit(population["mean"])
@@ -187,7 +195,7 @@ def noise_grid(
         _draw_replicates(panel, [rows.loc[name].clip(upper=limit) for name in picked])
         panel.set_title(_noise_title(table[table["dataset"] == dataset]))
         panel.set_xlabel(wording.error_label(dataset, (metrics or {}).get(dataset, "")))
-    drawn.label_left("replicates   population")
+    drawn.label_left("replicates   population".replace(" ", style.NO_BREAK))
     return drawn.figure
 
 
@@ -236,6 +244,7 @@ def _noise_title(rows: pd.DataFrame) -> str:
     if rows.empty or not np.isfinite(rows["icc"].iloc[0]):
         return "too few replicates"
     row = rows.iloc[0]
-    spread = f"sd within {row['within_std']:.2g}, between {row['between_std']:.2g}"
+    within, between = (f"{row[f'{part}_std']:#.2g}".rstrip(".") for part in ("within", "between"))
+    spread = f"sd within{style.NO_BREAK}{within}, between{style.NO_BREAK}{between}"
     icc = wording.estimate(row["icc"], row["icc_low"], row["icc_high"])
     return f"{spread}\nICC {icc}, n = {int(row['architectures'])}"

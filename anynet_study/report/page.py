@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from anynet_study.analyses import SECTIONS, concerns_of, findings
 from anynet_study.analysis import Analysis, remarks
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 from anynet_study.files import write_text
 from anynet_study.plots import wording
 from anynet_study.report import grid
@@ -143,6 +143,7 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters["embedded"] = embedded
+    environment.globals["counted"] = counted
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     data, no_data = None, ""
     try:

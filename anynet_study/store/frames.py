@@ -93,13 +93,6 @@ def _lacks_value(column: pa.Array) -> bool:
     return bool(column.null_count or (lists and column.flatten().null_count))
 
 
-def checksum_places(message: bytes) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Where in a whole frame its CRC-32 stands, and where the length of its body."""
-    mark = _MARK.search(message)
-    assert mark is not None, "a whole frame has both"
-    return mark.span(2), mark.span(3)
-
-
 @dataclass(frozen=True)
 class Journal:
     """The bytes of a journal, or the end of them."""

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -225,7 +226,8 @@ def checksums(file: h5py.File, progress: Callable[[int], None] | None = None) ->
     with the path of what cannot be read.
     """
     found, done = {}, 0
-    for path, item in _objects(file):
+    there = {path: item for path, item in _objects(file) if item is not None}
+    for path, item in sorted(there.items()):
         for name in sorted(item.attrs):
             found[f"{path}@{name}"] = zlib.crc32(_bytes(item.attrs[name]))
         if isinstance(item, h5py.Dataset) and path != CHECKSUMS:
@@ -256,32 +258,27 @@ def unfit(file: h5py.File) -> Iterator[tuple[str, str]]:
     Each as its path and a reason. Reading them would read other files, take hours, or fill the
     memory.
     """
-    for path, link in _links(file):
-        if not isinstance(link, h5py.HardLink):
+    for path, item in _objects(file):
+        if item is None:
             yield path, "is a link, which may lead elsewhere"
         elif path.count("/") >= DEEPEST:
             yield path, "lies deeper than anything"
-    for path, item in _objects(file):
-        if isinstance(item, h5py.Dataset):
+        elif isinstance(item, h5py.Dataset):
             stored = item.id.get_storage_size()
-            chunk = int(np.prod(item.chunks or (1,))) * item.dtype.itemsize
+            chunk = math.prod(item.chunks or (1,)) * item.dtype.itemsize
             if item.is_virtual or item.external:
                 yield path, "has its values in other files"
             elif item.nbytes > MOST_COMPRESSED * stored + BLOCK_BYTES or chunk > LONGEST_CHUNK:
                 yield path, f"claims {item.nbytes} bytes, of which {stored} are there"
 
 
-def _objects(file: h5py.File) -> Iterator[tuple[str, h5py.HLObject]]:
-    """Every group and array by its path; the root is "/"."""
-    paths = [path for path, link in _links(file) if isinstance(link, h5py.HardLink)]
-    return ((path, file[path]) for path in sorted(["/", *paths]))
+def _objects(file: h5py.File) -> Iterator[tuple[str, h5py.HLObject | None]]:
+    """Every group and array by its path, the root's is "/"; None for a link to elsewhere.
 
-
-def _links(file: h5py.File) -> Iterator[tuple[str, object]]:
-    """Every link by its path, down to DEEPEST; each group is entered once.
-
-    HDF5's own visitors take ever longer the deeper groups lie in groups.
+    Each group is entered once, down to DEEPEST. HDF5's own visitors take ever longer the deeper
+    groups lie in groups.
     """
+    yield "/", file["/"]
     waiting, entered = [("", file["/"])], set()
     while waiting:
         above, group = waiting.pop()
@@ -290,12 +287,11 @@ def _links(file: h5py.File) -> Iterator[tuple[str, object]]:
             continue
         entered.add(address)
         for name in group:
-            path, link = f"{above}{name}", group.get(name, getlink=True)
-            yield path, link
-            if isinstance(link, h5py.HardLink) and path.count("/") < DEEPEST:
-                item = group[name]
-                if isinstance(item, h5py.Group):
-                    waiting.append((f"{path}/", item))
+            path, hard = f"{above}{name}", isinstance(group.get(name, getlink=True), h5py.HardLink)
+            item = group[name] if hard else None
+            yield path, item
+            if isinstance(item, h5py.Group) and path.count("/") < DEEPEST:
+                waiting.append((f"{path}/", item))
 
 
 def _bytes(value: object) -> bytes:

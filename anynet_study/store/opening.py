@@ -186,13 +186,14 @@ def _array(file: h5py.File, path: str, kind: str, shape: tuple[int | None, ...])
         array = None
     if not isinstance(array, h5py.Dataset):
         raise LayoutError(where, "is missing, or no array")
-    if len(array.shape) != len(shape) or any(
-        wanted not in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
+    sizes, dtype = array.shape, array.dtype
+    if len(sizes) != len(shape) or any(
+        wanted not in (None, found) for wanted, found in zip(shape, sizes, strict=True)
     ):
         told = tuple("any" if size is None else size for size in shape)
-        raise LayoutError(where, f"has the shape {array.shape}; legal: {told}")
-    if kind not in _kinds(array.dtype):
-        raise LayoutError(where, f"is of type {array.dtype}; legal: {_CALLED[kind]}")
+        raise LayoutError(where, f"has the shape {sizes}; legal: {told}")
+    if kind not in _kinds(dtype):
+        raise LayoutError(where, f"is of type {dtype}; legal: {_CALLED[kind]}")
     return array
 
 
@@ -286,12 +287,13 @@ def _check_columns(
     A column may be absent if records once did not have it.
     """
     later = {one.name for one in fields(record) if one.default is not MISSING}
+    there, plain = {*file[table]}, file.attrs["schema_version"] >= FIRST_PLAIN
     found: dict[str, Any] = {}
     for name, column in COLUMNS[table].items():
-        if name not in file[table] and name in later:
+        if name not in there and name in later:
             continue
         path, text = f"{table}/{name}", column.type is not None and is_text(column.type)
-        coded = text and file.attrs["schema_version"] < FIRST_PLAIN and name != "run_id"
+        coded = text and not plain and name != "run_id"
         kind = "text" if text else "number" if column.type == pa.float64() else "whole"
         array = _array(file, path, "whole" if coded else kind, (count,))
         if coded:

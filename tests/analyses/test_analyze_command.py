@@ -222,7 +222,7 @@ def test_latex_escapes_names_and_says_how_it_was_made(tmp_path: Path) -> None:
         r"\caption{Correlation of the errors, every pair of datasets. Spearman's rank correlation. "
         r"95\% intervals (those by bootstrap of"
     ) in text
-    assert "seed 0). p: two-sided test of no association" in text
+    assert "seed 0). p (Holm) is corrected for the 6 pairs of the table. p: two-sided" in text
     assert basis(pd.DataFrame()) == []  # each table says what it is itself
     assert r"\begin{tabular}{llrrrr}" in text
     assert text.count(r"\\") == 7  # the heading and six pairs

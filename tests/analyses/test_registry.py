@@ -99,8 +99,12 @@ def test_older_names_are_understood(study: Study) -> None:
     assert study.analysis("ties").name == "rank-preservation"
     assert study.analysis("robustness").name == "average-robustness"
     assert study.study_figure("robustness").name == "effective-robustness"
-    with pytest.raises(UserError, match="unknown table 'sauce'; choose from correlations, match"):
-        study.table("sauce")
+    with pytest.raises(
+        UserError, match=r"unknown table 'machts' \(did you mean 'match'\?\); choose"
+    ):
+        study.table("machts")
+    with pytest.raises(UserError, match="unknown table 'xyz'; choose from correlations, match"):
+        study.table("xyz")
 
 
 def test_what_a_study_lacks_is_said(study: Study) -> None:

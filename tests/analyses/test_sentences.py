@@ -19,6 +19,7 @@ from anynet_study.analyses.proxies import (
     found_of_the_best,
     gain,
     price,
+    which_proxies,
 )
 from anynet_study.analyses.registry import TOPICS
 from anynet_study.analyses.shifts import lost_and_kept
@@ -143,11 +144,11 @@ def test_proxies_of_several_targets_are_told_in_one_sentence(best: str, shown: s
     rows += [("t2", "x", 0.5, "no"), ("t3", "x", 0.4, "undecided"), ("t4", "x", NAN, "undecided")]
     table = frame(*rows, columns="target proxy estimate best")
     assert chosen(table) == [
-        "Of the family, x-2 correlates most with t1 and t2 and x correlates most with t3; that it "
-        f"is the best is shown {shown}."
+        "The highest correlations in the family: x-2 with t1 and t2; x with t3. This is shown to "
+        f"be the best choice {shown}."
     ]
     assert chosen(table[table["target"].eq("t1")]) == []
-    assert chosen(table[table["proxy"].eq("x")]) == []
+    assert which_proxies(table[table["proxy"].eq("x")]) == []  # the source says it
 
 
 @pytest.mark.parametrize(
@@ -271,18 +272,31 @@ def test_the_dataset_on_which_noise_limits_most() -> None:
 
 
 def test_the_shortest_training() -> None:
-    columns = "dataset keep epoch epochs share estimate epoch_sure"
-    a, b = ("a", 0.95, 2, 10, 0.2, 0.97, 3), ("b", 0.95, 9, 10, 0.9, 0.97, 10)
+    same = "the same run"
+    columns = "dataset keep against epoch epochs share estimate epoch_sure"
+    a, b = ("a", 0.95, same, 2, 10, 0.2, 0.97, 3), ("b", 0.95, same, 9, 10, 0.9, 0.97, 10)
     assert shortest(frame(a, b, columns=columns)) == [
         "After 90% of the training, the ranking is the final one on both datasets (ρ ≥ 0.95 from "
-        "there on). It takes longest on b: epoch 9 of 10, or epoch 10 for the whole interval."
+        "there on, within the same runs). It takes longest on b: epoch 9 of 10, or epoch 10 for "
+        "the whole interval."
     ]
-    late = ("b", 0.95, 10, 10, 1.0, 1.0, 10)
+    late = ("b", 0.95, same, 10, 10, 1.0, 1.0, 10)
     assert shortest(frame(a, late, columns=columns, method="kendall")) == [
         "On b, no earlier epoch reproduces the final ranking (τ ≥ 0.95)."
     ]
     assert "is the final one (ρ" in shortest(frame(a, columns=columns))[0]
-    assert shortest(frame(("a", 0.95, 1, 1, 1.0, NAN, 1), columns=columns)) == []
+    assert shortest(frame(("a", 0.95, same, 1, 1, 1.0, NAN, 1), columns=columns)) == []
+    twice = [("a", 0.95, "another run", *it[3:]) for it in (a, late)]
+    assert shortest(frame(*twice[:1], b, columns=columns)) == [
+        "After 20% of the training, the ranking predicts another run nearly as the final one does "
+        "(95% of its ρ or more from there on). It takes longest on a: epoch 2 of 10, or epoch 3 "
+        "for the whole interval.",
+        "After 90% of the training, the ranking is the final one (ρ ≥ 0.95 from there on, within "
+        "the same runs). It takes longest on b: epoch 9 of 10, or epoch 10 for the whole interval.",
+    ]
+    assert shortest(frame(twice[1], columns=columns)) == [
+        "On a, no earlier epoch predicts another run as the final one (95% of its ρ or more)."
+    ]
 
 
 @pytest.mark.parametrize(("less", "gains"), [("yes", "; it errs less on b"), ("undecided", "")])
@@ -341,7 +355,7 @@ def test_images_that_tell_the_best_apart(p: float, count: int) -> None:
     rows = [("d", "best", "b", p), ("d", "best", "c", 0.2), ("d", "b", "c", 0.001)]
     said = told_apart(frame(*rows, columns="dataset a b p_holm"), 0.9)
     assert said == count * [
-        "On d, the test images do not separate the best architecture from any of the next nine "
+        "On d, the test images do not separate the best architecture from any of the next 2 "
         "(McNemar's test, corrected)."
     ]
 
@@ -367,7 +381,7 @@ def test_findings_rest_on_tables_that_were_made_and_have_their_topic() -> None:
     errors = pd.DataFrame({"a": range(60), "b": range(60)}, dtype=float)
     study = study_of("s", Options(resamples=100), errors=errors)
     assert findings(study) == []
-    study.tables["budget"] = frame(columns="estimate")
+    study.tables["budget"] = frame(columns="estimate against")
     columns = "dataset parameter estimate p_holm"
     study.tables["drivers"] = frame(("a", "depth", 0.1, 1), columns=columns)
     (found,) = findings(study)

@@ -131,6 +131,81 @@ def test_the_cheapest_budget_keeps_the_ranking_from_there_on() -> None:
     assert cheapest_budget(table, keep=1).loc[0, "epoch"] == 6
 
 
+def runs(spread: list[float], count: int = 400) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Curves of the first of two runs, and both runs' last errors.
+
+    Each run has its own noise in all of its epochs, by standard deviations of 3 against the 5 of
+    what is true of the architecture; an epoch hides both behind further noise of a `spread`.
+    """
+    draw = np.random.default_rng(3)
+    names = [f"net-{i}" for i in range(count)]
+    true = draw.normal(30, 5, count)
+    first, second = true + 3 * draw.normal(size=(2, count))
+    frames = [
+        pd.DataFrame(
+            {
+                "dataset": "pets",
+                "architecture": names,
+                "epoch": epoch,
+                "error": first + wide * draw.normal(size=count),
+            }
+        )
+        for epoch, wide in enumerate(spread, 1)
+    ]
+    both = {"architecture": names * 2, "dataset": "pets", "replicate": [0] * count + [1] * count}
+    return pd.concat(frames), pd.DataFrame(both | {"error": [*first, *second]})
+
+
+def test_what_is_kept_of_another_run_is_free_of_the_noise_that_epochs_share() -> None:
+    """Against scipy, and against the correlations of normal errors."""
+    long, replicates = runs([6.0, 2.0, 0.0])
+    # Replicates in any order, other datasets, and runs without an error change nothing.
+    failed = replicates.iloc[:200].assign(replicate=2, error=np.nan)
+    mixed = pd.concat([failed, replicates, replicates.assign(dataset="cats")])
+    table = duration(long, mixed.sample(frac=1, random_state=0), resamples=300)
+    wide = long.pivot(index="architecture", columns="epoch", values="error")
+    last = replicates[replicates["replicate"] == 1].set_index("architecture")["error"]
+    whole = stats.spearmanr(wide[3], last.reindex(wide.index)).statistic
+    for epoch, spread in ((1, 6.0), (2, 2.0), (3, 0.0)):
+        row = table.iloc[epoch - 1]
+        found = stats.spearmanr(wide[epoch], last.reindex(wide.index)).statistic
+        assert row["kept"] == pytest.approx(found / whole)
+        # Pearson: 25 / sqrt((34 + s²) 34) over 25 / 34
+        assert row["kept"] == pytest.approx(np.sqrt(34 / (34 + spread**2)), abs=0.06)
+        assert row["kept_low"] <= row["kept"] <= row["kept_high"]
+        assert row["kept_n"] == 400
+    assert table["kept_low"].iloc[-1] == table["kept_high"].iloc[-1] == 1
+    alone = duration(long, resamples=300)
+    assert alone[["kept", "kept_low", "kept_high"]].isna().all(axis=None)
+    pd.testing.assert_frame_equal(alone.iloc[:, :8], table.iloc[:, :8])
+
+
+def test_the_budget_is_that_of_another_run_where_there_is_one() -> None:
+    """An epoch whose errors have the noise of the run, and not the architecture's own part."""
+    long, replicates = runs([0.0, 0.0])
+    names = long["architecture"].iloc[:400]
+    noise = replicates["error"].iloc[:400].to_numpy() - replicates["error"].iloc[400:].to_numpy()
+    # After the first epoch only the order of the run's own luck is there.
+    early = pd.DataFrame(
+        {"dataset": "pets", "architecture": names, "epoch": 1, "error": 50 + noise}
+    )
+    long = pd.concat([early, long[long["epoch"] == 2]])
+    budgets = {
+        against: cheapest_budget(duration(long, known, resamples=200), keep=0.3).iloc[0]
+        for against, known in (("the same run", None), ("another run", replicates))
+    }
+    assert {name: row["epoch"] for name, row in budgets.items()} == {
+        "the same run": 1,
+        "another run": 2,
+    }
+    assert all(name == row["against"] for name, row in budgets.items())
+    few = replicates[(replicates["replicate"] == 0) | (replicates.index % 400 < 9)]
+    table = duration(long, few, resamples=200)
+    assert table["kept"].isna().all()
+    assert set(table["kept_n"]) == {9}
+    assert cheapest_budget(table, keep=0.3).loc[0, "against"] == "the same run"
+
+
 def test_too_few_or_equal_errors_are_nan_and_no_curves_no_rows() -> None:
     tested = curves([20.0, 0.5, 20.0, 1.5, 0.5, 0.0])
     table, untested = duration(tested, resamples=500), tested.copy()

@@ -79,7 +79,8 @@ TABLES: dict[str, tuple[pd.DataFrame, dict[str, object]]] = {
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_says_what_it_is(name: str) -> None:
     table, says = TABLES[name]
-    said = {key: value for key, value in table.attrs.items() if key not in ("family", "averages")}
+    asked = ("family", "tests", "averages")
+    said = {key: value for key, value in table.attrs.items() if key not in asked}
     assert said == {"n": COUNT, "weighted": False, **says}
     json.dumps(table.attrs)  # plain values: a Parquet file keeps them
 
@@ -93,7 +94,8 @@ def test_weights_are_told_and_attrs_handed_on() -> None:
     assert fits.attrs["weighted"] is True
     errors = ERRORS.assign(pets=ERRORS["pets"].where(np.arange(COUNT) < 10))
     assert apr.correlations(errors[["big", "pets"]], **OPTIONS).attrs["n"] == 10
-    assert apr.mcnemar(CORRECT).attrs == {"n": 4, "weighted": False}
+    pairs = {"tests": "the 6 pairs of the table"}
+    assert apr.mcnemar(CORRECT).attrs == {"n": 4, "weighted": False, **pairs}
 
 
 def test_only_public_names_are_listed() -> None:

@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.regression.linear_model import WLS
+from statsmodels.stats.multitest import multipletests
 from statsmodels.tools import add_constant
 from synthetic_study import noisy, population, staged_population, true_errors
 
+from anynet_study.analysis import remarks
 from anynet_study.apr import cumulative, drivers, importance, stage_drivers
 from anynet_study.errors import UserError
 
@@ -59,6 +61,23 @@ def test_raw_and_partial_are_those_of_ranks_and_residuals(seed: int, gaps: int) 
         t = left * np.sqrt((30 - gaps - 4) / (1 - left**2))
         assert row["partial_p"] == pytest.approx(2 * stats.t.sf(abs(t), 30 - gaps - 4))
         assert row["n"] == 30 - gaps
+
+
+def test_sums_have_one_p_in_both_tables(architectures: pd.DataFrame, errors: pd.DataFrame) -> None:
+    """They are the family of the question that `drivers` asks, and single stages another."""
+    names = ["dataset", "parameter"]
+    both = drivers(errors, architectures, resamples=100).set_index(names)
+    stages = stage_drivers(errors, architectures, resamples=100).set_index(names)
+    columns = ["estimate", "low", "high", "p", "p_holm"]
+    pd.testing.assert_frame_equal(stages.loc[both.index, columns], both[columns])
+    single = stages.drop(index=both.index)
+    for kind in ("", "partial_"):
+        for rows in (stages.loc[both.index], single):
+            reference = multipletests(rows[f"{kind}p"], method="holm")[1]
+            np.testing.assert_allclose(rows[f"{kind}p_holm"], reference, rtol=1e-9)
+    for table in (both, stages):
+        assert remarks(table)[0].startswith(f"p (Holm) is corrected for the {len(both)} tests of ")
+    assert f"for the {len(single)} of single stages" in remarks(stages)[0]
 
 
 def test_stage_drivers_are_recovered_and_flips_marked(

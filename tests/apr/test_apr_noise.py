@@ -209,3 +209,11 @@ def test_what_cannot_be_corrected_is_left_out_or_nan() -> None:
 @pytest.fixture(scope="module")
 def architectures() -> pd.DataFrame:
     return population(COUNT)
+
+
+def test_intervals_stay_within_what_a_correlation_can_be() -> None:
+    """Those of six architectures, three of them twice, are widened beyond it."""
+    for seed in range(5):
+        runs = simulate(np.random.default_rng(seed), [2, 2, 2, 1, 1, 1], 0.0, 1.0)
+        row = noise_ceiling(runs, resamples=200).iloc[0]
+        assert -1 <= row["icc_low"] <= row["icc"] <= row["icc_high"] <= 1

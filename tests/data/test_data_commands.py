@@ -222,6 +222,7 @@ def test_the_command_writes_a_png_and_no_half_of_one(data_home, tmp_path):
     arguments = ["info", "natural", "--picture", str(target)]
     result = CliRunner().invoke(data_app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == f"picture: {target}"
     with Image.open(target) as sheet:
         assert sheet.format == "PNG"
     first = target.read_bytes()

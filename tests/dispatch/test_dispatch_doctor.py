@@ -79,7 +79,7 @@ def test_a_site_with_slurm_is_told_what_to_set(site: Path) -> None:
         "11",
         "launch splits arrays there",
     )
-    assert told["MaxJobCount"].found == "5000 jobs of all users"
+    assert told["MaxJobCount"].found == "5,000 jobs of all users"
     assert told["preemption"].found == "CANCEL (qos)"
     assert "do not come back" in told["preemption"].advice
     assert told["JobRequeue"].found == "not by default"

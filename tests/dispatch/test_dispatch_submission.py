@@ -129,14 +129,20 @@ def test_a_full_queue_takes_nothing_and_that_is_no_failure(slurm: FakeSlurm, lau
     assert launch()["jobs_left"] == RUNS
 
 
-@pytest.mark.parametrize("words", ["Job violates accounting/QOS policy (...)", "no partition fast"])
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("Job violates accounting/QOS policy (...)", ""),  # jobs of others may leave room later
+        ("no partition fast", "; anynet-study doctor shows what this site has"),
+    ],
+)
 def test_other_refusals_are_failures_in_one_line(
-    slurm: FakeSlurm, typed: Type, study: StudyFolder, words: str
+    slurm: FakeSlurm, typed: Type, study: StudyFolder, words: str, hint: str
 ):
     slurm.set(max_submit=0, refusal=f"sbatch: error: {words}\n")
     told = typed("launch", "tiny.yaml", *SHORT)
     assert told.code == 1
-    assert told.err.splitlines()[-1] == f"failed: sbatch: {words}"
+    assert told.err.splitlines()[-1] == f"failed: sbatch: {words}{hint}"
     assert list(submissions(study.jobs)) == []
     assert list(study.logs.iterdir()) == []  # nor what submitit wrote
 

@@ -12,18 +12,23 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+#: As figures are saved: of fewer dots, letters are narrower.
+DPI = 200
 #: Pixels by which boxes may overlap: they have room around their letters.
-SLACK = 1.5
+SLACK = 3
 #: Share of an axis by which a point may lie beyond its end: half a marker.
 EDGE = 0.01
 
 
 def faults(figure: Figure) -> list[str]:
     """Texts that overlap or are cut, points outside their axes, looks that repeat, raw markup."""
+    figure.set_dpi(DPI)
     FigureCanvasAgg(figure).draw()
     found = [*_cut(figure), *_markup(figure)]
     for axes in figure.axes:
-        found += [*_overlapping(axes), *_outside(axes)]
+        found += [*_overlapping(_of_panel(axes)), *_outside(axes)]
+    labels = [(a.title, a.xaxis.label, a.yaxis.label) for a in figure.axes if a.axison]
+    found += _overlapping([text for of in labels for text in of if _shown(text)])
     legends = [legend for legend in figure.findobj(Legend) if legend.get_visible()]
     for legend in legends:
         found += [*_repeated(legend), *_covered(figure, legend)]
@@ -67,8 +72,7 @@ def _of_panel(axes: Axes) -> list[Text]:
     return [text for text in found if _shown(text)]
 
 
-def _overlapping(axes: Axes) -> Iterator[str]:
-    texts = _of_panel(axes)
+def _overlapping(texts: list[Text]) -> Iterator[str]:
     # Texts at an angle have boxes far larger than they are.
     level = [text for text in texts if text.get_rotation() % 90 == 0]
     boxes = np.array([_box(text).extents for text in level]).reshape(-1, 4)

@@ -35,7 +35,7 @@ def test_what_is_lost_on_a_new_test_set() -> None:
     assert ticks(axes.yaxis) == ["A (1 → 2)", "B (2 → 3)", "C (3 → 1)"]
     assert axes.get_ylim() == (2.6, -0.6)  # the best on top
     assert axes.get_title() == "n = 3, rank on old → fresh"
-    assert axes.get_xlabel() == "accuracy on old − on the new (points)"
+    assert axes.get_xlabel() == "accuracy on old − on fresh (points)"
     many = pd.concat([table] * 20, ignore_index=True)
     (axes,) = plots.gap_chart(many.drop(columns=["gap_low", "gap_high"]), "old", "fresh").axes
     assert axes.get_title().startswith("best 50 of 60")

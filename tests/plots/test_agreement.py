@@ -43,12 +43,23 @@ def test_errors_before_are_across_and_after_upwards() -> None:
     assert points["o"] == {(57.0, 44.0), (55.0, 46.0)}
     assert axes.get_title() == ("t\nr = 0.61 [0.22, 0.93], n = 4\nchange −9.2 [−11.5, −7.8]")
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("error, top-1 (%)", "error, top-5 (%)")
-    equal = next(line for line in axes.lines if line.get_linestyle() == "--")
-    assert all(x == y for x, y in xy(equal))
     data = plots.agreement_data(BEFORE, AFTER, ["t", "s"])
     assert list(data["dataset"]) == ["t"] * 4 + ["s"] * 4
     assert list(data["after"]) == [*AFTER["t"], *AFTER["s"]]
     assert list(data["mark"]) == ["top", "worst", "", "", "top", "", "", "worst"]
+
+
+def test_the_line_of_equal_errors_is_explained_where_it_is() -> None:
+    for dataset, ends in (("s", [(12, 12), (35, 35)]), ("t", [])):
+        figure = plots.agreement_grid(BEFORE, AFTER, TABLE.assign(dataset=dataset))
+        (axes,) = figure.axes
+        lines = [xy(line) for line in axes.lines if line.get_linestyle() == "--"]
+        assert len(lines) == bool(ends)
+        for (low, _), (high, _) in lines:
+            assert (low < ends[0][0], high > ends[1][0]) == (True, True)
+        labels = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert ("equal errors" in labels) == bool(ends)
+        assert axes.get_ylim()[0] > 10  # no room is made for it
 
 
 def test_both_recipes_are_against_the_source_before() -> None:

@@ -45,7 +45,7 @@ def test_a_fit_is_drawn_as_it_was_computed() -> None:
         slope = f"slope {fit.slope:.2f} [{fit.slope_low:.2f}, {fit.slope_high:.2f}]"
         assert axes.get_title() == f"{slope}\nadjusted R² = {fit.adjusted_r2:.3f}, n = 8"
         assert axes.get_xlabel() == "accuracy on old (%)"
-        assert axes.get_ylabel() == f"accuracy on\n{name} (%)"
+        assert axes.get_ylabel() == f"accuracy on {name} (%)"
     assert names(figure) == [
         *("architecture, 90% Clopper-Pearson interval", "fit, 90% region", "equal")
     ]
@@ -89,7 +89,7 @@ def test_lines_of_all_and_of_better_models() -> None:
     assert axes.get_title() == "\n".join(titles)
     curve = apr.spline_fit(ACCURACIES["old"], ACCURACIES["new"])
     assert xy(found[style.PURPLE]) == near(zip(curve["x"], curve["y"], strict=True))
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("old (%)", "new (%)")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("accuracy on old (%)", "accuracy on new (%)")
     assert names(figure) == ["all models", "models above 65", "smoothing spline"]
 
 
@@ -119,7 +119,8 @@ def test_points_off_the_line_are_effectively_robust() -> None:
     assert xy(trend) == [(62, 44.5), (71, 49.5), (83, 59.5)]
     assert all(x == y for x, y in xy(equal))
     assert axes.get_title() == "n = 3 (1 left out)"
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("accuracy on photos (%)", "snow (%)")
+    assert axes.get_xlabel() == "accuracy on photos (%)"
+    assert axes.get_ylabel() == "accuracy on snow (%)"
     assert names(figure) == ["baseline architecture", "other", "trend of the baseline", "equal"]
     colours = [handle.get_color() for handle in figure.legends[0].legend_handles]
     assert colours == [style.BLUE, style.ORANGE, style.BLACK, style.GREY]

@@ -13,7 +13,7 @@ from small_study import run_records, write_store
 
 from anynet_study import load
 from anynet_study.errors import UserError
-from anynet_study.plots import style
+from anynet_study.plots import Look, style
 
 
 @pytest.mark.slow
@@ -49,9 +49,17 @@ DRAWN: dict[str, tuple[str, ...]] = {
 }
 
 
+#: Inches of one column of a paper.
+COLUMN = 3.35
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [2, 7, 13, 40])
-def test_figures_of_few_and_many_datasets_draw_their_tables(count: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("count", "width"), [(2, None), (7, None), (13, None), (40, None), (7, COLUMN), (13, COLUMN)]
+)
+def test_figures_of_few_and_many_datasets_draw_their_tables(
+    count: int, width: float | None, tmp_path: Path
+) -> None:
     """Each draws all numbers of its table, with nothing wrong by its boxes, or says why not."""
     module = runpy.run_path(str(ROOT / "docs" / "gallery.py"))
     study = module["of_datasets"](24, count)
@@ -64,7 +72,8 @@ def test_figures_of_few_and_many_datasets_draw_their_tables(count: int, tmp_path
             if name == "importance" and count > 13:  # forests of that many take minutes
                 continue
             try:
-                figure, data = loaded.figure(name), loaded.figure_data(name)
+                with Look(width).drawing():
+                    figure, data = loaded.figure(name), loaded.figure_data(name)
             except UserError:  # more than there is room for, or nothing of the kind
                 continue
             drawn.add(name)
@@ -101,6 +110,10 @@ def test_what_is_wrong_is_found_by_the_boxes_of_artists() -> None:
     overlapping = plain()
     overlapping.axes[0].set_xticks([2, 2.01], ["twenty", "twenty-one"])
     assert any(one.startswith("overlap: 'twenty'") for one in faults(overlapping))
+    rows = Figure(figsize=(3, 2))
+    for axes in rows.subplots(2, 1):
+        axes.set_ylabel("longer than its panel is high")
+    assert any(one.startswith("overlap: 'longer") for one in faults(rows))
     outside = plain()
     outside.axes[0].set_xlim(1.5, 3)
     assert any("points outside" in one for one in faults(outside))

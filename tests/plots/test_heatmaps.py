@@ -7,6 +7,7 @@ from artists import ticks, written
 from matplotlib.patches import Rectangle
 
 from anynet_study import plots
+from anynet_study.analyses import drivers
 
 PAIRS = pd.DataFrame(
     {
@@ -82,6 +83,14 @@ def test_significant_drivers_are_written_and_flips_framed() -> None:
     assert [frame.get_xy() for frame in frames] == [(0.06, 0.08), (1.06, 0.08)]
     assert bar.get_ylabel() == "Pearson's r with the error"
     assert axes.get_xlabel() == "numbers: p < 0.05 (Holm)\nframes: sign flips; n = 29 to 30"
+
+
+def test_colours_of_signs_are_those_of_the_caption() -> None:
+    assert "Blue: larger parameters err more." in drivers.STAGES.figures[0].caption
+    figure = plots.stage_driver_heatmap(STAGES)
+    figure.canvas.draw()
+    red, _, blue, _ = figure.axes[0].collections[0].get_facecolors()[0]  # 0.71
+    assert blue > red
 
 
 def test_partial_correlations_have_their_own_columns() -> None:

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from anynet_study import apr, plots
 from anynet_study.errors import UserError
-from anynet_study.plots import Look, length, new_names
+from anynet_study.plots import Look, length, new_names, style
 
 NAMES = ["imagenetv2-matched-frequency", "val", "val-2"]
 
@@ -92,14 +92,30 @@ def test_the_matrix_says_what_it_shows(errors: pd.DataFrame) -> None:
 
 
 def test_narrow_figures_have_as_many_panels_in_a_row_as_have_room(errors: pd.DataFrame) -> None:
-    """Letters stay as they are, so rows have fewer panels, and no text is cut or over another."""
+    """Letters stay as they are, so rows have fewer panels, and no text is cut or over another.
+
+    Where that would be taller than a page, panels are narrower, with titles in several lines.
+    """
     pairs = [(x, y) for x in errors for y in errors if x != y]
-    for width, columns in ((3.35, 1), (5.0, 2), (7.2, 3)):
+    for width, count, columns in ((3.35, 4, 1), (3.35, 12, 2), (5.0, 4, 2), (7.2, 6, 3)):
         with Look(width).drawing():
-            figure = plots.scatter_grid(errors, pairs)
+            figure = plots.scatter_grid(errors, (2 * pairs)[:count])
             assert faults(figure) == []
         assert figure.axes[0].get_gridspec().ncols == columns
         assert figure.get_figwidth() == width
+        assert figure.get_figheight() <= style.PAGE + 0.26
+        lines = figure.axes[0].get_title().split("\n")
+        assert (len(lines) > 1) == (width / columns < 2)
+
+
+def test_long_labels_beside_long_names_are_folded_not_cut() -> None:
+    names = [f"an-architecture-of-a-long-name-{number}" for number in range(6)]
+    ranks = {"original_rank": range(1, 7), "new_rank": range(1, 7)}
+    table = pd.DataFrame({"architecture": names, "gap": 1.0, **ranks})
+    with Look(3.35).drawing():
+        figure = plots.gap_chart(table, "own test set", "a further one")
+        assert faults(figure) == []
+    assert "\n" in figure.axes[0].get_xlabel()
 
 
 @pytest.mark.parametrize("count", [4, 11])

@@ -271,6 +271,53 @@ def test_names_from_a_study_are_text(opened: "Page") -> None:
     assert value(opened, "window.evil === undefined")
 
 
+@pytest.mark.parametrize("width", [1400, 420])
+def test_the_answer_and_its_figure_fill_the_width(chromium: "Page", page: Path, width: int) -> None:
+    """Side by side in a wide window, below each other in a narrow one; no half is white."""
+    chromium.set_viewport_size({"width": width, "height": 900})
+    chromium.goto(page.as_uri())
+    text, figure, box = (
+        value(chromium, f"document.querySelector('{which}').getBoundingClientRect().toJSON()")
+        for which in (".answer dl dd", ".answer .headline", ".answer")
+    )
+    if width == 420:
+        assert figure["bottom"] <= text["top"]
+        assert figure["width"] > 0.8 * box["width"]
+    else:
+        assert text["left"] < figure["left"]
+        assert abs(figure["top"] - text["top"]) < 60
+        assert figure["right"] > box["right"] - 60
+    last = value(
+        chromium,
+        "Math.max(...[...document.querySelector('.answer').children]"
+        ".map(each => each.getBoundingClientRect().bottom))",
+    )
+    assert box["bottom"] - last < 40
+
+
+def test_sentences_are_whole_in_a_narrow_window(chromium: "Page", page: Path) -> None:
+    chromium.set_viewport_size({"width": 420, "height": 900})
+    chromium.goto(page.as_uri())
+    value(chromium, "document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    texts = "[...document.querySelectorAll('p, li, dd, dt, summary, h2, h3, figcaption')]"
+    assert value(chromium, f"{texts}.length") > 20
+    assert value(chromium, f"{texts}.filter(it => it.innerText.trim().endsWith('…')).length") == 0
+    hidden = f"{texts}.filter(it => getComputedStyle(it).textOverflow !== 'clip').length"
+    assert value(chromium, hidden) == 0
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_form_controls_are_in_the_page_s_style(chromium: "Page", page: Path, dark: bool) -> None:
+    chromium.emulate_media(color_scheme="dark" if dark else "light")
+    chromium.goto(page.as_uri())
+    look = "(it => [it.fontFamily, it.color, it.backgroundColor])(getComputedStyle({}))"
+    controls = "[...document.querySelectorAll('.tools :is(select, input, button)')]"
+    looks = value(chromium, f"{controls}.map(each => {look.format('each')})")
+    assert len(looks) > 4
+    family, colour, paper = value(chromium, look.format("document.body"))
+    assert {tuple(each) for each in looks} == {(family, colour, paper)}
+
+
 @pytest.mark.parametrize(("width", "dark"), [(1400, False), (420, True)])
 def test_it_fits_the_window_and_can_be_seen(
     chromium: "Page", page: Path, width: int, dark: bool

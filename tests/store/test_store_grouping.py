@@ -68,7 +68,7 @@ def test_names_that_differ_in_case_only_stay_apart(tmp_path: Path) -> None:
         ({"aggregate": ["mean()"]}, "mean of which column"),
         ({"aggregate": ["mean(eror)"]}, "no column 'eror'"),
         ({"aggregate": ["mean(dataset)"]}, r"mean\(dataset\): dataset is not a number"),
-        ({"group_by": ["datasets"]}, r"no column 'datasets' \(did you mean dataset\?\)"),
+        ({"group_by": ["datasets"]}, r"no column 'datasets' \(did you mean 'dataset'\?\)"),
         ({"group_by": ["dataset"], "sort": ["error"]}, "no column 'error'"),
         ({"group_by": ["dataset"], "columns": ["error"]}, "leave out columns"),
     ],
