@@ -1,6 +1,6 @@
 """How often intervals hold the truth, and how often conclusions are wrong, by simulation.
 
-    python -m benchmarks.coverage                (about 20 minutes on 2 cores)
+    python -m benchmarks.coverage                (5 minutes of CPU)
     python -m benchmarks.coverage --studies 40   (a first impression)
 
 A row: what is asked of which population, how many studies were simulated, and the share of them

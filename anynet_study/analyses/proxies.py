@@ -15,7 +15,7 @@ from anynet_study.analyses.building import (
 )
 from anynet_study.analyses.noise import known_noise
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_known, check_room
-from anynet_study.errors import UserError, listed
+from anynet_study.errors import UserError
 from anynet_study.plots import wording
 from anynet_study.study import Study
 
@@ -223,12 +223,15 @@ def chosen(table: pd.DataFrame) -> list[str]:
         return []
     count = len(best), "targets"
     parts = [
-        f"{proxy} correlates most with {some(list(rows.index), *count)}"
+        f"{proxy} with {some(list(rows.index), *count)}"
         for proxy, rows in best.groupby("proxy", sort=False)
     ]
     sure = list(best.index[best["best"] == "yes"])
     shown = f"for {some(sure, *count)}" if sure else "for none of them"
-    return [f"Of the family, {listed(parts)}; that it is the best is shown {shown}."]
+    return [
+        f"The highest correlations in the family: {'; '.join(parts)}. This is shown to be the best "
+        f"choice {shown}."
+    ]
 
 
 def best_proxy(rows: pd.DataFrame) -> str:

@@ -89,9 +89,10 @@ DURATION = Analysis[Study](
             name="duration",
             title="Ranking after part of the training",
             caption="Blue: {correlation} of the errors after every epoch with those after the last "
-            "one of the same runs. Green, where architectures were trained twice: that with the "
-            "last errors of other runs, over that of the whole training. With {level} intervals; "
-            "marked: the first epoch from which on the latter, or else the former, is high enough.",
+            "one of the same runs. Green, where 30 architectures or more were trained twice: "
+            "that with the last errors of other runs, over that of the whole training. With "
+            "{level} intervals; marked: the first epoch from which on the latter, or else the "
+            "former, is high enough.",
             draw=lambda study, table: plots.duration_grid(table, study.table("budget")),
             data=drawn_duration,
             panels="dataset",
@@ -162,11 +163,11 @@ BUDGET = Analysis[Study](
     shown="open",
     note=(
         "The first epoch from which on the ranking correlates with the final one of the same run "
-        "at least as much as wanted; or, where architectures were trained twice, keeps as much of "
-        "the final ranking's correlation with that of another run, so that the noise which the "
-        "epochs of one run share does not count. “Where sure”: from which on the whole interval "
-        "does. All epochs have the learning rates of the whole training: a shorter training with "
-        "its own schedule may do better."
+        "at least as much as wanted; or, where 30 architectures or more were trained twice, keeps "
+        "as much of the final ranking's correlation with that of another run, so that the noise "
+        "which the epochs of one run share does not count. “Where sure”: from which on the whole "
+        "interval does. All epochs have the learning rates of the whole training: a shorter "
+        "training with its own schedule may do better."
     ),
 )
 

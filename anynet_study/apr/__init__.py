@@ -12,6 +12,7 @@ from anynet_study.apr.agreement import (
     agreement,
     cheapest_budget,
     duration,
+    kept_is_sure,
 )
 from anynet_study.apr.best_architectures import (
     at_most_a_quarter,
@@ -165,6 +166,7 @@ __all__ = [
     "interval_widths",
     "is_best",
     "is_preserved",
+    "kept_is_sure",
     "label_set_accuracy",
     "linear_fit",
     "mark_extremes",

@@ -29,6 +29,8 @@ RESULT = [
 ]
 #: What a budget is told by: the end of another training, or of the same one.
 ANOTHER_RUN, SAME_RUN = "another run", "the same run"
+#: Fewer architectures with two runs leave what is kept too uncertain to choose a length by.
+FEWEST_TWICE = 30
 
 
 def agreement(
@@ -197,15 +199,15 @@ def cheapest_budget(table: pd.DataFrame, keep: float = 0.95) -> pd.DataFrame:
     share, estimate, low, high, epoch_sure, n]: `epoch` is the first after which every estimate up
     to the last epoch is at least `keep`, with the estimate there and its interval; `epoch_sure` the
     first after which every lower end is; at the latest it is the last. Estimates are those `kept`
-    of datasets with other runs ("another run" in `against`), else the correlations within runs
-    ("the same run").
+    of datasets with 30 architectures or more that were trained twice ("another run" in `against`),
+    else the correlations within runs ("the same run").
     """
     if not 0 < keep <= 1:
         raise UserError(f"keep: {keep} is not a correlation above 0, at most 1")
     rows = []
     for dataset, part in table.groupby("dataset", sort=False):
         rising = part.sort_values("epoch").reset_index(drop=True)
-        across = rising["kept"].notna().any()
+        across = kept_is_sure(rising)
         if across:
             names = ["estimate", "low", "high", "n"]
             rising[names] = rising[["kept", "kept_low", "kept_high", "kept_n"]].to_numpy()
@@ -218,6 +220,11 @@ def cheapest_budget(table: pd.DataFrame, keep: float = 0.95) -> pd.DataFrame:
     result = pd.DataFrame(rows)
     result.attrs = dict(table.attrs)
     return result
+
+
+def kept_is_sure(rows: pd.DataFrame) -> bool:
+    """Whether enough architectures of a dataset were trained twice; `rows` of `duration`."""
+    return bool((rows["kept_n"] >= FEWEST_TWICE).any() and rows["kept"].notna().any())
 
 
 def _from_where(held: pd.Series) -> int:

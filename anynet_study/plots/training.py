@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from anynet_study.apr import ANOTHER_RUN
+from anynet_study.apr import ANOTHER_RUN, kept_is_sure
 from anynet_study.plots import style, wording
 from anynet_study.plots.estimates import upper_limit
 
@@ -139,7 +139,7 @@ def duration_grid(
     for panel, dataset in zip(drawn.axes, datasets, strict=True):
         rows = table[table["dataset"] == dataset]
         lines = {"estimate": ("low", "high", style.BLUE)}
-        if rows["kept"].notna().any():
+        if kept_is_sure(rows):
             lines["kept"] = ("kept_low", "kept_high", style.GREEN)
         for name, (low, high, colour) in lines.items():
             look: dict[str, Any] = {"color": colour, "alpha": 0.25, "linewidth": 0}

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-import statsmodels.api as sm
 from command import run_script
 from small_study import SmallStudy, run_records, small_study
+from statsmodels.regression.linear_model import OLS
+from statsmodels.tools import add_constant
 
 from anynet_study import load
 from anynet_study.plots import saving
@@ -157,8 +158,8 @@ def test_slope_and_offset_of_a_new_test_set_are_a_table(folder: Path, tmp_path: 
     assert list(table.index) == ["linear", "logit", "probit"]
     accuracies = pd.read_csv(folder / "accuracies.csv")
     x, y = accuracies["test"].to_numpy(), accuracies["base-5"].to_numpy()
-    design = sm.add_constant(x)
-    fit = sm.OLS(y, design).fit(cov_type="HC3", use_t=True)
+    design = add_constant(x)
+    fit = OLS(y, design).fit(cov_type="HC3", use_t=True)
     (offset_ends, slope_ends) = fit.conf_int()
     row = table.loc["linear"]
     assert (row["slope"], row["offset"]) == pytest.approx((fit.params[1], fit.params[0]))

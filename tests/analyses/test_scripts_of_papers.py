@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-import statsmodels.api as sm
 from command import run_script
 from scipy.special import expit, logit, softmax
 from small_study import run_records, small_study
+from statsmodels.regression.linear_model import OLS
+from statsmodels.tools import add_constant
 
 from anynet_study import apr, plots
 from anynet_study.errors import UserError
@@ -63,8 +64,8 @@ def test_each_group_has_the_line_of_its_networks(accuracies: pd.DataFrame, tmp_p
     for (group, shift), row in [*lines.iterrows(), *of_means.items()]:
         rows = accuracies[accuracies["family"] == group]
         y = rows[["v2", "sketch"]].mean(axis=1) if shift == "mean" else rows[shift]
-        design = sm.add_constant(logit(rows["val"].to_numpy() / 100))
-        fit = sm.OLS(logit(y.to_numpy() / 100), design).fit(cov_type="HC3", use_t=True)
+        design = add_constant(logit(rows["val"].to_numpy() / 100))
+        fit = OLS(logit(y.to_numpy() / 100), design).fit(cov_type="HC3", use_t=True)
         assert (row["intercept"], row["slope"]) == pytest.approx(tuple(fit.params))
         assert (row["slope_low"], row["slope_high"]) == pytest.approx(tuple(fit.conf_int()[1]))
         assert (row["n"], row["accuracy"]) == (len(rows), pytest.approx(y.mean()))
@@ -136,7 +137,7 @@ def test_scores_across_sizes_have_the_lines_of_their_logarithm(
     for (target, models), row in table.iterrows():
         chosen = accuracies["val"] > 75 if models == "above 75" else accuracies["val"] > 0
         rows = accuracies[chosen]
-        fit = sm.OLS(rows[target], sm.add_constant(np.log10(rows["parameters"]))).fit()
+        fit = OLS(rows[target], add_constant(np.log10(rows["parameters"]))).fit()
         assert row["slope"] == pytest.approx(fit.params.iloc[1])
         assert row["n"] == chosen.sum()
     groups = {"all": pd.Series(True, accuracies.index)}

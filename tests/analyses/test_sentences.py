@@ -144,8 +144,8 @@ def test_proxies_of_several_targets_are_told_in_one_sentence(best: str, shown: s
     rows += [("t2", "x", 0.5, "no"), ("t3", "x", 0.4, "undecided"), ("t4", "x", NAN, "undecided")]
     table = frame(*rows, columns="target proxy estimate best")
     assert chosen(table) == [
-        "Of the family, x-2 correlates most with t1 and t2 and x correlates most with t3; that it "
-        f"is the best is shown {shown}."
+        "The highest correlations in the family: x-2 with t1 and t2; x with t3. This is shown to "
+        f"be the best choice {shown}."
     ]
     assert chosen(table[table["target"].eq("t1")]) == []
     assert which_proxies(table[table["proxy"].eq("x")]) == []  # the source says it

@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.regression.linear_model import WLS
 from statsmodels.stats.multitest import multipletests
+from statsmodels.tools import add_constant
 from synthetic_study import noisy, population, staged_population, true_errors
 
 from anynet_study.analysis import remarks
@@ -216,12 +217,12 @@ def test_weighted_partial_p_is_of_residuals_and_one_function(architectures: pd.D
     how = {"method": "pearson", "resamples": 60, "weights": weights}
     found = stage_drivers(errors, table, ["flops"], **how).set_index("parameter")
     plain = drivers(errors, table, **how).set_index("parameter")
-    held = sm.add_constant(table["flops"].to_numpy())
-    y = sm.WLS(errors["set"].to_numpy(), held, weights.to_numpy()).fit().resid
+    held = add_constant(table["flops"].to_numpy())
+    y = WLS(errors["set"].to_numpy(), held, weights.to_numpy()).fit().resid
     for parameter in plain.index:
         assert found.loc[parameter, "p"] == plain.loc[parameter, "p"]
         sums = table[[f"{parameter.split()[1][0]}{stage}" for stage in range(1, 5)]].sum(axis=1)
-        x = sm.WLS(sums.to_numpy(), held, weights.to_numpy()).fit().resid
+        x = WLS(sums.to_numpy(), held, weights.to_numpy()).fit().resid
         products = weights.to_numpy() * x * y
         z = products.sum() / np.sqrt((products**2).sum() * 60 / 59)
         assert found.loc[parameter, "partial_p"] == pytest.approx(2 * stats.norm.sf(abs(z)))

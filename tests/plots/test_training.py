@@ -79,7 +79,7 @@ def test_how_soon_the_ranking_is_there() -> None:
             "n": [31, 31, 30],
         }
     )
-    table = table.assign(kept=np.nan, kept_low=np.nan, kept_high=np.nan)
+    table = table.assign(kept=np.nan, kept_low=np.nan, kept_high=np.nan, kept_n=0)
     table.attrs = {"method": "kendall"}
     found = {"dataset": ["x"], "keep": 0.8, "epoch": 5, "share": 0.5, "epoch_sure": 10}
     found |= {"against": "the same run"}
@@ -93,7 +93,7 @@ def test_how_soon_the_ranking_is_there() -> None:
     assert axes.get_ylabel() == "τ with the last epoch"
     (axes,) = plots.duration_grid(table).axes
     assert len(axes.lines) == 1
-    twice = table.assign(kept=[0.6, 0.9, 1.0], kept_low=0.5, kept_high=1.1)
+    twice = table.assign(kept=[0.6, 0.9, 1.0], kept_low=0.5, kept_high=1.1, kept_n=30)
     (axes,) = plots.duration_grid(twice, pd.DataFrame(found | {"against": "another run"})).axes
     assert xy(axes.lines[1]) == [(1, 0.6), (5, 0.9), (10, 1.0)]
     assert {(1, 0.5), (10, 1.1)} <= band(axes.collections[1])

@@ -21,11 +21,19 @@ from anynet_study.store.exporting import export, import_bundle
 RUNS = [record(number) for number in range(12)]
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small trained study and its bundle."""
+    folder = tmp_path_factory.mktemp("exported")
+    out, _ = make_store(folder / "study", [*RUNS, failed(12)])
+    export(ResultStore(out), folder / "release")
+    return folder
+
+
 @pytest.fixture
-def bundle(tmp_path: Path) -> Path:
-    """The bundle of a small trained study."""
-    out, _ = make_store(tmp_path / "study", [*RUNS, failed(12)])
-    export(ResultStore(out), tmp_path / "release")
+def bundle(exported: Path, tmp_path: Path) -> Path:
+    """A copy of the bundle, beside one of the study."""
+    shutil.copytree(exported, tmp_path, dirs_exist_ok=True)
     return tmp_path / "release"
 
 
