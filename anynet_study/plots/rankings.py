@@ -31,6 +31,7 @@ def rank_preservation_chart(ranks: pd.DataFrame, ax: Axes | None = None) -> Figu
     first = ranks[ranks["dataset"] == datasets[0]].sort_values("rank", kind="stable")
     names = list(dict.fromkeys([*first["architecture"], *ranks["architecture"]]))
     width = min(style.TWO_COLUMNS, style.ONE_COLUMN + 0.9 * max(len(datasets) - 2, 0))
+    width = style.own_width(width)
     labels = [wording.shorten(name, 18) for name in datasets]
     crowded = max(map(len, labels)) * style.CHARACTER * len(datasets) > 0.7 * width
     height = max(2.2, 1.0 + 0.16 * len(names)) + 0.8 * crowded
