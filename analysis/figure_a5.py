@@ -17,6 +17,7 @@ from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import FOLDER, check_datasets, save, script
 from anynet_study.data import KeptDatasets, load_dataset, view_rows
+from anynet_study.errors import UserError
 from anynet_study.planning.settings import make_views
 from anynet_study.plots import style, wording
 from anynet_study.study import Study
@@ -41,7 +42,11 @@ def figure_a5(
     figure = plots.agreement_grid(before, after, table, ("original", "balanced"))
     save(figure, output / "figure_a5", table)
     if study.store is not None:
-        counts = images_of_classes(study, [*names, *names.values()])
+        try:
+            counts = images_of_classes(study, [*names, *names.values()])
+        except UserError as error:
+            print(f"no figure_a5-classes: {error}")
+            return
         save(draw_classes(counts, names), output / "figure_a5-classes", counts)
 
 
@@ -51,7 +56,9 @@ def images_of_classes(study: Study, names: list[str]) -> pd.DataFrame:
     Raises UserError where the study has no sweep, and where a dataset is neither kept nor packed.
     """
     assert study.store is not None
-    sweep = Sweep.model_validate(parse_yaml(study.store.provenance.get("sweep", "")))
+    if not (said := study.store.provenance.get("sweep", "")):
+        raise UserError(f"{study.name}: what its datasets are made of is not known: no sweep")
+    sweep = Sweep.model_validate(parse_yaml(said))
     bases = {base for name in names for base in sweep.datasets[name].bases}
     kept = KeptDatasets(study.store.path.parent / "datasets")
     views = make_views(sweep, {base: load_dataset(base, kept=kept) for base in bases})

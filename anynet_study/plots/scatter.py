@@ -23,12 +23,12 @@ from anynet_study.plots.points import (
     scatter_data,
 )
 
-ROOMY, FULL_MARKERS = 22, 85
-"""Points; cells of this width have room for intervals, and for markers as large as elsewhere."""
+ROOMY, BRACKETS, FULL_MARKERS = 22, 36, 85
+"""Points; cells of this width have room for ticks, for intervals, and for markers of full size."""
 NARROW = 5
 """Inches."""
 CROWDED, CUT = 8, 16
-"""A scatter matrix of more datasets than this has small cells, and names across, cut to so many."""
+"""A matrix over two columns of more datasets has small cells, and names across, cut to so many."""
 TICKS, LETTER = 0.24, 0.052
 """Inches that the ticks of such a matrix take, and a letter of the names beyond them."""
 
@@ -109,7 +109,7 @@ def scatter_matrix(
     _share_ranges(drawn_cells)
     drawn = style.Panels(figure, figure.axes, own=True)
     legend_of_marks(drawn, data["mark"], len(pairs), of="row's dataset")
-    interval = f" [{wording.level(table)} interval]" if _points(figure, size) > ROOMY else ""
+    interval = f" [{wording.level(table)} interval]" if _points(figure, size) > BRACKETS else ""
     said = f"above: {wording.coefficient(table)}{interval}; below: errors (%)"
     for legend in figure.legends:
         legend.set_title(said)
@@ -143,7 +143,7 @@ def _square_grid(names: list[str], figure: Figure | None) -> tuple[Figure, GridS
         figure = style.ShownFigure(figsize=(side, side))
     width, height = figure.get_size_inches()
     left, bottom = 0.62, 0.93
-    if size > CROWDED:
+    if _crowded(size, width):
         longest = LETTER * max(len(wording.shorten(name, CUT)) for name in names)
         left, bottom = TICKS + longest + 0.1, TICKS + longest + 0.5
     bottom += 0.3 * (width < NARROW)  # the legend has a line more
@@ -167,19 +167,25 @@ def _draw_correlation(figure: Figure, cell: Bbox, pair: Estimate, size: int) -> 
     colour = (*style.DIVERGING(float(shade))[:3], 0.55)
     figure.add_artist(Rectangle(cell.p0, cell.width, cell.height, color=colour, linewidth=0))
     points = _points(figure, size)
-    large = float(np.clip(points / 4.2, 6.5 if points > ROOMY else style.SMALLEST_TEXT, 11))
+    large = float(np.clip(points / 4.2, 6.5 if points > BRACKETS else style.SMALLEST_TEXT, 11))
     room = 72 * figure.get_figwidth() * cell.width / 7
     small = float(np.clip(min(points / 6.5, room), style.SMALLEST_TEXT, 7.5))
-    write = wording.number if size <= CROWDED else wording.compact
+    crowded = _crowded(size, figure.get_figwidth())
+    write = wording.compact if crowded else wording.number
     between = f"[{write(low)}, {write(high)}]" if np.isfinite(estimate) else ""
-    if points > ROOMY:
+    if points > BRACKETS:
         lines = [(0.64, wording.number(estimate), large), (0.3, between, small)]
     else:
         lines = [(0.5, wording.compact(estimate), large)]
-    lines += [(0.12, f"n = {n}", small)] if size <= CROWDED else []
+    lines += [(0.12, f"n = {n}", small)] if not crowded else []
     for height, text, fontsize in lines:
         place = (cell.x0 + cell.width / 2, cell.y0 + height * cell.height)
         figure.text(*place, text, fontsize=fontsize, ha="center", va="center")
+
+
+def _crowded(size: int, width: float) -> bool:
+    """Whether cells of a matrix of this width (inches) are small; of four datasets never."""
+    return size > CROWDED * max(width / style.TWO_COLUMNS, 0.5)
 
 
 def _points(figure: Figure, size: int) -> float:
@@ -199,10 +205,10 @@ def _draw_histogram(axes: Axes, errors: pd.Series) -> None:
 def _label_edges(axes: Axes, row: int, column: int, names: list[str]) -> None:
     """Write names and ticks on the outer edges only; across the ticks where there are many."""
     size = len(names)
-    crowded = size > CROWDED
-    axes.tick_params(labelsize=style.SMALLEST_TEXT if crowded else 6.5, length=1.5, pad=1)
     figure = axes.get_figure(root=True)
     assert figure is not None
+    crowded = _crowded(size, figure.get_figwidth())
+    axes.tick_params(labelsize=style.SMALLEST_TEXT if crowded else 6.5, length=1.5, pad=1)
     roomy = _points(figure, size) > ROOMY
     bins = (3 if crowded else 4) if roomy else 1
     axes.locator_params(axis="both" if row != column else "x", nbins=bins, min_n_ticks=min(2, bins))

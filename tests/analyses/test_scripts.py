@@ -84,6 +84,7 @@ DRAWING = [
     ("figure_a3", "results.h5", "", "figure_a3"),
     ("figure_a4", "results.h5", "", "figure_a4a figure_a4b"),
     ("figure_a5", "errors.csv", "--pairs base=base-5", "figure_a5"),
+    ("figure_a5", "results.h5", "--pairs base=base-5", "figure_a5"),  # of it no sweep is known
     ("figure_a6", "results.h5", "--source base --recipe long", "figure_a6"),
     ("figure_a7", "results.h5", "", "figure_a7"),
     ("figure_a8", "errors.csv", "", "figure_a8"),
