@@ -84,6 +84,7 @@ def test_studies_are_judged_as_real_ones_are() -> None:
     assert 0.1 < row["yes"] < 0.95
 
 
+@pytest.mark.slow
 def test_more_runs_targets_and_level() -> None:
     """Means of replicates find more; wider families and higher levels find less."""
     usual = found(Plan(100, 2), 0.8, 0.6)["yes"]
