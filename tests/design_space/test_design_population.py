@@ -84,7 +84,7 @@ def test_stages_that_are_not_there_compare_as_missing() -> None:
 @pytest.mark.parametrize(
     ("condition", "complaint"),
     [
-        ("flop > 3", "no column 'flop' .did you mean flops"),
+        ("flop > 3", "no column 'flop' .did you mean 'flops'"),
         ("flops > many", "many is no column; text stands in single quotes"),
         ("flops < 3", "filter keeps none of 60 architectures"),
     ],
