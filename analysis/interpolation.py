@@ -58,7 +58,7 @@ def interpolation(study: Study, output: Output = FOLDER) -> None:
     ).sort_values("epoch", kind="stable")
     figure = plots.curve_grid(table)
     for axes in figure.axes:
-        axes.set_xlabel("share of the way to the final weights")
+        axes.set_xlabel("share of the final weights")
         axes.xaxis.set_major_locator(MaxNLocator(5))
     table = table.rename(columns={"dataset": "evaluation", "epoch": "share"})
     save(figure, output / "interpolation", table)

@@ -63,8 +63,9 @@ LABELLED = 0.75
 TIED = re.compile(r" = |\[[^]]*\]| \(%\)")
 """What stays in one line with its spaces: "n = 24", "[0.1, 0.2]", "cifar10 (%)"."""
 NO_BREAK = "\u00a0"
-LETTER, BESIDE, BETWEEN, SHORTEST_LINE = 0.055, 0.5, 0.3, 12
-"""Inches of a letter of a title, beside a panel, between two rows; the least letters of a line."""
+LETTER, BESIDE, AROUND, BETWEEN, SHORTEST_LINE = 0.055, 0.5, 0.2, 0.3, 12
+"""Inches of a letter of a title, beside a panel, around one whose rows have names, between two
+rows; the least letters of a line."""
 CHARACTER, HANDLE = 0.062, 0.45
 """Inches that a character of a legend takes, and a handle with the space around it."""
 
@@ -173,7 +174,8 @@ def _fold_titles(figure: Figure) -> None:
         if place is None or figure.get_layout_engine() is None:
             continue
         rows, columns = place.get_gridspec().get_geometry()
-        beside = max(_names_beside(axes), BESIDE)
+        names = _names_beside(axes)
+        beside = names + AROUND if names else BESIDE
         across = figure.get_figwidth() * len(place.colspan) / columns - beside
         along = figure.get_figheight() * len(place.rowspan) / rows - BETWEEN
         rooms = {axes.title: across, axes.xaxis.label: across, axes.yaxis.label: along}

@@ -9,6 +9,7 @@ import scipy
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from anynet_study.apr import ANOTHER_RUN, kept_is_sure
@@ -195,7 +196,9 @@ def noise_grid(
         _draw_replicates(panel, [rows.loc[name].clip(upper=limit) for name in picked])
         panel.set_title(_noise_title(table[table["dataset"] == dataset]))
         panel.set_xlabel(wording.error_label(dataset, (metrics or {}).get(dataset, "")))
-    drawn.label_left("replicates   population".replace(" ", style.NO_BREAK))
+    one = {"color": style.ORANGE, "marker": "o", "markersize": 2.8, "mec": "black", "mew": 0.3}
+    handles = [Line2D([], [], color=style.POPULATION), Line2D([], [], linewidth=0.8, **one)]
+    drawn.legend(handles, ["population", "replicates of one architecture"])
     return drawn.figure
 
 
