@@ -63,7 +63,7 @@ LABELLED = 0.75
 TIED = re.compile(r" = |\[[^]]*\]| \(%\)")
 """What stays in one line with its spaces: "n = 24", "[0.1, 0.2]", "cifar10 (%)"."""
 NO_BREAK = "\u00a0"
-LETTER, BESIDE, AROUND, BETWEEN, SHORTEST_LINE = 0.055, 0.5, 0.2, 0.3, 12
+LETTER, BESIDE, AROUND, BETWEEN, SHORTEST_LINE = 0.055, 0.5, 0.15, 0.3, 12
 """Inches of a letter of a title, beside a panel, around one whose rows have names, between two
 rows; the least letters of a line."""
 CHARACTER, HANDLE = 0.062, 0.45
