@@ -222,7 +222,7 @@ class DisasterStudy:
 
 def submitted(launched: Told) -> int:
     """How many runs a launch says that it submitted."""
-    counts = re.search(r"(\d+) submitted", launched.out)
+    counts = re.search(r"(\d+) submitted|nothing to submit", launched.out)
     assert launched.code == 0, launched.err
     assert counts is not None, launched.out
-    return int(counts[1])
+    return int(counts[1] or 0)
