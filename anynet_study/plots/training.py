@@ -196,7 +196,15 @@ def noise_grid(
         _draw_replicates(panel, [rows.loc[name].clip(upper=limit) for name in picked])
         panel.set_title(_noise_title(table[table["dataset"] == dataset]))
         panel.set_xlabel(wording.error_label(dataset, (metrics or {}).get(dataset, "")))
-    one = {"color": style.ORANGE, "marker": "o", "markersize": 2.8, "mec": "black", "mew": 0.3}
+    if (engine := drawn.figure.get_layout_engine()) is not None and drawn.own:
+        engine.set(w_pad=0.12)  # a number may stand at the end of an axis
+    one: dict[str, Any] = {
+        "color": style.ORANGE,
+        "marker": "o",
+        "markersize": 2.8,
+        "mec": "black",
+        "mew": 0.3,
+    }
     handles = [Line2D([], [], color=style.POPULATION), Line2D([], [], linewidth=0.8, **one)]
     drawn.legend(handles, ["population", "replicates of one architecture"])
     return drawn.figure
