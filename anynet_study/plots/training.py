@@ -9,6 +9,7 @@ import scipy
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -196,7 +197,8 @@ def noise_grid(
         _draw_replicates(panel, [rows.loc[name].clip(upper=limit) for name in picked])
         panel.set_title(_noise_title(table[table["dataset"] == dataset]))
         panel.set_xlabel(wording.error_label(dataset, (metrics or {}).get(dataset, "")))
-    if (engine := drawn.figure.get_layout_engine()) is not None and drawn.own:
+    engine = drawn.figure.get_layout_engine()
+    if drawn.own and isinstance(engine, ConstrainedLayoutEngine):
         engine.set(w_pad=0.12)  # a number may stand at the end of an axis
     one: dict[str, Any] = {
         "color": style.ORANGE,
