@@ -6,7 +6,9 @@ import runpy
 import subprocess
 import sys
 from contextlib import AbstractContextManager, chdir, nullcontext, redirect_stderr, redirect_stdout
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from unittest.mock import patch
 
 import pytest
@@ -137,3 +139,15 @@ def run_script(name: str, *arguments: str) -> int:
     with patch.object(sys, "argv", [name, *arguments]), pytest.raises(SystemExit) as ended:
         runpy.run_path(str(ROOT / "analysis" / f"{name}.py"), run_name="__main__")
     return int(ended.value.code or 0)
+
+
+def script_module(path: Path) -> ModuleType:
+    """A script as a module; it may import modules beside it."""
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(path.parent)
+        spec.loader.exec_module(module)
+    return module

@@ -1,7 +1,6 @@
 """The questions about classes, images and steps, asked of studies whose answer is known."""
 
 import re
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -9,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from command import script_module
 from scipy.stats import rankdata, spearmanr
 
 HERE = Path(__file__).parent.parent / "analysis" / "classes-images-steps"
@@ -17,11 +17,7 @@ COUNT, TWICE = 100, 50
 
 @pytest.fixture(scope="module")
 def questions() -> ModuleType:
-    spec = spec_from_file_location("contrasts", HERE / "contrasts.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = script_module(HERE / "contrasts.py")
     module.RESAMPLES = 1_000
     return module
 

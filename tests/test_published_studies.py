@@ -2,16 +2,15 @@
 
 import hashlib
 import re
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from command import ROOT, script_module
 from scipy.stats import spearmanr
 
 import anynet_study
 
-ROOT = Path(__file__).parent.parent
 CROSS_DOMAIN, FACTORS = STUDIES = [
     ROOT / "analysis" / name for name in ("cross-domain", "classes-images-steps")
 ]
@@ -25,14 +24,8 @@ def tables() -> dict[Path, dict[str, str]]:
 
 
 def written(folder: Path) -> dict[str, str]:
-    """By the folder's publish.py, which imports modules beside it."""
-    spec = spec_from_file_location(f"publish_{folder.name}", folder / "publish.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(folder)
-        spec.loader.exec_module(script)
+    """By the folder's publish.py."""
+    script = script_module(folder / "publish.py")
     found: dict[str, str] = script.tables(anynet_study.load(folder / "release" / "results.h5"))
     return found
 

@@ -49,19 +49,8 @@ class Contrast:
         return f"{self.name} in place of {OF_CENTRE[self.factor]:,}"
 
 
-#: What the centre has of each factor.
-OF_CENTRE = {"classes": 10, "images": 5_000, "steps": 936}
-PRIMARY = (
-    Contrast("classes", "2 classes", ("classes-2", "classes-2b")),
-    Contrast("classes", "5 classes", ("classes-5",)),
-    Contrast("images", "500 images", ("images-500",)),
-    Contrast("images", "2,000 images", ("images-2000",)),
-    Contrast("images", "50,000 images", ("images-50000",)),
-    Contrast("steps", "312 steps", ("steps-312",)),
-    Contrast("steps", "4,680 steps", ("steps-4680",)),
-)
-MEMBERS = ("cifar10", CENTRE, *(name for it in PRIMARY for name in it.members))
-#: Of each member: classes, images, steps.
+FACTORS = ("classes", "images", "steps")
+#: What each member has of them.
 DESIGN = {
     "cifar10": (10, 50_000, 4_686),
     CENTRE: (10, 5_000, 936),
@@ -74,6 +63,17 @@ DESIGN = {
     "steps-312": (10, 5_000, 312),
     "steps-4680": (10, 5_000, 4_680),
 }
+MEMBERS = tuple(DESIGN)
+OF_CENTRE = dict(zip(FACTORS, DESIGN[CENTRE], strict=True))
+PRIMARY = (
+    Contrast("classes", "2 classes", ("classes-2", "classes-2b")),
+    Contrast("classes", "5 classes", ("classes-5",)),
+    Contrast("images", "500 images", ("images-500",)),
+    Contrast("images", "2,000 images", ("images-2000",)),
+    Contrast("images", "50,000 images", ("images-50000",)),
+    Contrast("steps", "312 steps", ("steps-312",)),
+    Contrast("steps", "4,680 steps", ("steps-4680",)),
+)
 #: By Bonferroni's correction: all seven intervals hold together at `LEVEL`.
 FAMILY_LEVEL = 1 - (1 - LEVEL) / len(PRIMARY)
 #: By member, a statistic for each target.
@@ -176,7 +176,7 @@ def interaction(worths: Worths) -> dict[str, float]:
     found = difference(PRIMARY[0], worths)
     two = np.array([target in OF_TWO_CLASSES for target in TARGETS])
     places = np.flatnonzero(two), np.flatnonzero(~two)
-    return _row(found[places[0]].average() - found[places[1]].average(), LEVEL)
+    return _row(found[places[0]].average() - found[places[1]].average(), LEVEL, "difference")
 
 
 def images_and_steps(worths: Worths) -> pd.DataFrame:
@@ -221,7 +221,7 @@ def by_member(data: Data, worths: Worths) -> pd.DataFrame:
     rows = [
         {
             "member": member,
-            **dict(zip(("classes", "images", "steps"), DESIGN[member], strict=True)),
+            **dict(zip(FACTORS, DESIGN[member], strict=True)),
             **_row(worths[member].average(), LEVEL, "worth"),
             **_row(plain[member].average(), LEVEL, "measured"),
             **_row(noise[member], LEVEL, "reliability"),

@@ -12,7 +12,7 @@ from typing import Any
 import contrasts
 import numpy as np
 import pandas as pd
-from contrasts import CENTRE, DESIGN, LEFT_OUT, MEMBERS, OF_CENTRE, PRIMARY, SMALLEST, Data, Worths
+from contrasts import CENTRE, DESIGN, FACTORS, LEFT_OUT, MEMBERS, PRIMARY, SMALLEST, Data, Worths
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -87,10 +87,7 @@ def tables_of(data: Data, worths: Worths) -> dict[str, str]:
 def two_classes(worths: Worths, n: int) -> pd.DataFrame:
     """The interaction that paper 1 predicts."""
     gain = "gained on targets of two classes, more than on the others"
-    row = {
-        ("difference" if name == "estimate" else f"difference_{name}"): value
-        for name, value in contrasts.interaction(worths).items()
-    }
+    row = contrasts.interaction(worths)
     return pd.DataFrame([{"contrast": PRIMARY[0].label, "of": gain, **row, "n": n}])
 
 
@@ -147,7 +144,7 @@ def worth_figure(data: Data, worths: Worths) -> Figure:
     """What members are worth against classes, images and steps, each with the centre."""
     table = contrasts.by_member(data, worths).set_index("member")
     drawn = style.panels(3, 2.3, sharey=True)
-    for axes, factor in zip(drawn.axes, OF_CENTRE, strict=True):
+    for axes, factor in zip(drawn.axes, FACTORS, strict=True):
         whole = table.loc["cifar10", "worth"]
         axes.axhline(whole, color=style.ORANGE, ls="--", label="all of CIFAR-10, 4,686 steps")
         names = [CENTRE, *(name for it in PRIMARY if it.factor == factor for name in it.members)]

@@ -26,6 +26,8 @@ REPLICATED = 8
 """At most this many replicated architectures per dataset are drawn, evenly spread over the errors.
 """
 
+REPLICATES: dict[str, Any] = {"color": style.ORANGE, "markersize": 2.8, "mec": "black", "mew": 0.3}
+"""How their points look."""
 DENSE = 20
 """From so many replicates on an architecture's errors are drawn as a density."""
 DENSITIES = (style.ORANGE, style.GREEN, style.PURPLE, style.VERMILLION, style.SKY, style.BLACK)
@@ -200,14 +202,10 @@ def noise_grid(
     engine = drawn.figure.get_layout_engine()
     if drawn.own and isinstance(engine, ConstrainedLayoutEngine):
         engine.set(w_pad=0.12)  # a number may stand at the end of an axis
-    one: dict[str, Any] = {
-        "color": style.ORANGE,
-        "marker": "o",
-        "markersize": 2.8,
-        "mec": "black",
-        "mew": 0.3,
-    }
-    handles = [Line2D([], [], color=style.POPULATION), Line2D([], [], linewidth=0.8, **one)]
+    handles = [
+        Line2D([], [], color=style.POPULATION),
+        Line2D([], [], linewidth=0.8, marker="o", **REPLICATES),
+    ]
     drawn.legend(handles, ["population", "replicates of one architecture"])
     return drawn.figure
 
@@ -230,13 +228,12 @@ def _draw_population(axes: Axes, errors: np.ndarray) -> None:
 
 def _draw_replicates(axes: Axes, rows: list[pd.Series]) -> None:
     """Draw each architecture's replicates on a row of the lower half, best architecture on top."""
-    look: dict[str, Any] = {"color": style.ORANGE, "markersize": 2.8, "mec": "black", "mew": 0.3}
     for height, errors in enumerate(rows):
         if len(errors) >= DENSE and errors.nunique() > 2:
             _draw_density(axes, errors.to_numpy(), height, DENSITIES[height % len(DENSITIES)])
             continue
         axes.plot([errors.min(), errors.max()], [height] * 2, color=style.ORANGE, linewidth=0.8)
-        axes.plot(errors, [height] * len(errors), "o", **look)
+        axes.plot(errors, [height] * len(errors), "o", **REPLICATES)
     axes.set_ylim(max(len(rows), 2) - 0.3, -max(len(rows), 2) - 0.7)
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=5)
