@@ -265,8 +265,10 @@ class Worker:
 
     def _steps(self, run: PlannedRun) -> Turns[Trained]:
         before = yield from self._before(run)
-        print(run.run_id, run.dataset, run.architecture, "begins", flush=True)
+        # First for whoever asks how this worker ended, then for people: who reads in the log that a
+        # run has begun, and kills the worker, finds it a death at this run.
         self.journals.state.begins(run.run_id, self._checkpoint(run))
+        print(run.run_id, run.dataset, run.architecture, "begins", flush=True)
         return (yield from self._trained(run, before))
 
     def _trained(self, run: PlannedRun, before: Weights | None = None) -> Turns[Trained]:
