@@ -153,7 +153,7 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         (["resnet.yaml"], "resnet.yaml: no such file of an architecture"),
         ([str(tmp_path)], "cannot be read: Is a directory"),
         (["resnet51"], "resnet51: neither a file nor a reference network .*resnet50.*; --list"),
-        (["regnetx_1.7gf"], r"nor a reference network \(did you mean regnetx_1.6gf"),
+        (["regnetx_1.7gf"], r"nor a reference network \(did you mean 'regnetx_1.6gf'"),
         ([str(binary)], "not a text file"),
         (['{"depths": ['], "neither YAML nor JSON"),
         (['{"depths": [1, 1, 1, 1]}'], "missing widths"),

@@ -1,6 +1,5 @@
 """`anynet-study complexity`: what networks cost, one by its stages, several in a table."""
 
-import difflib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import typer
 
 from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError, amount
+from anynet_study.errors import UserError, amount, nearest
 
 if TYPE_CHECKING:
     from anynet_study.design_space import Architecture, Costs, NetworkPart, Population
@@ -165,8 +164,7 @@ def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
         return canonical(source), reference(source)
     if path.suffix in ARCHITECTURES or path.exists():
         return source, Architecture.from_dict(load_yaml(path, "file of an architecture"))
-    near = difflib.get_close_matches(source.lower(), REFERENCE_NAMES, n=2)
-    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+    hint = nearest(source.lower(), REFERENCE_NAMES)
     raise UserError(f"{source}: neither a file nor a reference network{hint}; --list shows these")
 
 
