@@ -283,7 +283,7 @@ def test_mistakes_get_one_line(tmp_path: Path, override: str, expected: str) -> 
         ("datasets: 3\nname: x", "`datasets` = 3: should be a mapping of keys; missing: `popula"),
         (
             "name: x\npopulation: {seed: 1}\nrecipes: {a: {epoch: 3}}\nevaluations: {b: 1}",
-            "`epochs`? legal keys: ",
+            "(did you mean 'epochs'?); legal keys: ",
         ),
         (
             "name: x\npopulation: {seed: 1}\nrecipes: {a: {epoch: 3}}\nevaluations: {b: 1}",
