@@ -213,7 +213,8 @@ def rows_where(table: pa.Table, condition: str) -> NDArray[np.int64]:
     Raises UserError in one line for what is no condition on the table's columns.
     """
     with engine() as connection:
-        return Selection(connection, table.column_names, condition).rows(table).to_numpy()
+        rows = Selection(connection, table.column_names, condition).rows(table)
+        return np.asarray(rows.to_numpy(), np.int64)
 
 
 def unknown_column(name: str, columns: Collection[str]) -> str:
