@@ -59,7 +59,8 @@ CONFIGURATIONS = Analysis[Study](
     title="Configurations of the 15 best (a quarter at most): mean±std (the best one)",
     table=configurations,
     question="What do the best architectures look like?",
-    formula="mean ± standard deviation of each stage parameter over the best architectures",
+    formula="mean ± standard deviation of each stage parameter over the 15 best (a quarter of all "
+    "at most)",
     source="paper 1, section 6.2.2 and Figure A7",
     avoid=("as evidence that a parameter matters: the best of a sample share what the sample has"),
     needs=("population",),
@@ -118,11 +119,11 @@ BINS = Analysis[Study](
     title="Mean accuracy of the ten best among few, more and most parameters",
     table=bins,
     question="How good are the best architectures of each size?",
-    formula="mean accuracy of the ten best in each bin of a covariate",
+    formula="mean accuracy of the ten best in each third of the architectures by parameters",
     source="paper 5, section 5.2",
     avoid=(
-        "to compare bins of very different counts: the best ten of many are more extreme than the "
-        "best ten of few"
+        "with 30 architectures or fewer: a third has then no more than ten, of which none is left "
+        "out"
     ),
     needs=("population",),
     headings={"architectures": "n", "from": "", "to": "", "mean": "mean of the best"},
@@ -147,7 +148,8 @@ POPULATION = Analysis[Study](
     title="The population",
     table=None,
     question="What was sampled?",
-    formula="counts, and the distributions of FLOPs, parameters, depths and widths",
+    formula="the distributions of FLOPs, parameters, activations, and sums of depths and widths",
+    source="paper 1, section 4.1",
     avoid="to judge the sampling of a design space by its accepted architectures alone",
     needs=("population",),
     figures=(
