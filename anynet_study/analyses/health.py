@@ -329,5 +329,9 @@ def _few(evidence: Evidence) -> list[Concern]:
         f"With {counted(count, 'architecture')}{weighted} the intervals are wide: read this as a "
         "first impression."
     )
-    advice = "Raise population.count: finished runs are kept." if evidence.trains else ""
+    advice = (
+        "Take more (population.count or networks): finished runs are kept."
+        if evidence.trains
+        else ""
+    )
     return [Concern("few", text, advice, worth < TOO_FEW)]

@@ -62,8 +62,9 @@ NOISE = Analysis[Study](
     title="Training variability and the ceiling it puts on correlations",
     table=noise,
     question="How much of the differences is training noise?",
-    formula="ICC = σ²(between) / (σ²(between) + σ²(within)); ceiling = √ICC",
-    source="paper 1, section 6.1.3",
+    formula="ICC = σ²(between) / (σ²(between) + σ²(within)) of the ranks of runs, by one-way "
+    "analysis of variance; ceiling = √ICC",
+    source="paper 1, section 6.1.3 and Figure A3",
     avoid=(
         "as a property of the dataset alone: architectures of a wider band of FLOPs have a higher "
         "ICC"
@@ -110,7 +111,7 @@ CORRECTED = Analysis[Study](
     table=corrected,
     question="How would errors correlate if training had no noise?",
     formula="ρ / √(ICC(x) ICC(y))",
-    source="paper 1, section 6.1.3; Spearman's attenuation formula",
+    source="Spearman 1904 (attenuation)",
     avoid="where the interval of an ICC comes near 0: the quotient can then have any value",
     needs=("replicates",),
     headings={"source": "dataset", "target": "and", "estimate": "of single runs"}
@@ -156,8 +157,8 @@ RANK_PRESERVATION = Analysis[Study](
     ),
     source="paper 4, section 4.2 and Figures 1a and 8a",
     avoid=(
-        "to show that an order changes by chance alone: overlap is a conservative test, as 95% "
-        "intervals that just touch mean p < 0.01"
+        "as evidence that tied architectures are equally good: 95% intervals that just touch mean "
+        "p < 0.01, so that many tied pairs differ significantly"
     ),
     needs=("replicates",),
     headings={"same": "same order", "preserved": "order holds"},

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from anynet_study.cli.options import opt
+from anynet_study.cli.options import names, opt
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, nearest
 
 #: By the side of images, up to which: the design space, and its band at that side.
 SPACES = {
@@ -56,8 +56,7 @@ recipes:
     flip: true # false where a mirrored image is of another class, such as a digit
     crop: pad # and cut out at random
     padding: {padding}
-    # overrides: # what differs on single datasets
-    #   {source}: {{epochs: {epochs}}}
+{overrides}
 
 # Some networks are trained twice, from which the noise of training is told.
 replicates:
@@ -117,6 +116,10 @@ def init(
     classes: Annotated[int | None, opt("Number of classes; default: likewise.")] = None,
     flops: Annotated[str, opt("Band of multiply-adds.", metavar="LOWEST,HIGHEST")] = "",
     epochs: Annotated[int, opt("Passes over the training images.")] = 10,
+    no_flip: Annotated[
+        str,
+        opt("Datasets never mirrored in training: digits, letters.", "--no-flip"),
+    ] = "",
     output: Annotated[
         Path | None, opt("The file to write; default: sweeps/NAME.yaml.", "-o", "--output")
     ] = None,
@@ -126,18 +129,24 @@ def init(
     \b
     Examples:
       anynet-study init first --datasets digits,gratings,blobs
-      anynet-study init mine --datasets cifar10,sign-digits --count 50 --flops 2e6,3e6
+      anynet-study init mine --datasets cifar10,mnist --no-flip mnist --flops 2e6,3e6
     """
     from pydantic import ValidationError
 
-    from anynet_study.data import inventory
+    from anynet_study.data import BUILT_IN, inventory
     from anynet_study.files import write_text
     from anynet_study.sweep import Sweep, describe, parse_yaml
 
-    labels = [label.strip() for label in datasets.split(",") if label.strip()]
+    labels = list(names(datasets))
     source = source or (labels or [""])[0]
     if source not in labels:
         labels = [*filter(None, [source]), *labels]
+    own = [label for label in labels if label not in BUILT_IN]
+    unflipped = [label for label in labels if label in BUILT_IN and not BUILT_IN[label].flip]
+    for label in names(no_flip):
+        if label not in labels:
+            raise UserError(f"--no-flip: {label} is none of the datasets{nearest(label, labels)}")
+        unflipped.append(label)
     known = next((row for row in inventory() if row["name"] == source), {})
     resolution = resolution or known.get("size") or 32
     space, band = next((it for most, it in SPACES.items() if resolution <= most), SPACES[224])
@@ -158,6 +167,7 @@ def init(
         classes=classes or known.get("classes") or 10,
         datasets="\n".join(f"  {label}: {{}}" for label in labels) or "  {}",
         epochs=epochs,
+        overrides=_overrides(unflipped, source),
         padding=max(1, resolution // 8),
         repeated=min(count, 6),
     )
@@ -169,4 +179,18 @@ def init(
     except ValidationError as error:
         raise UserError(describe(error, Sweep, content)) from None
     write_text(file, text)
+    if mirrored := [label for label in own if label not in unflipped]:
+        print(
+            f"note: images of {', '.join(mirrored)} are mirrored in training; write flip: false "
+            "under overrides for digits, letters, and others of which a mirrored one is another "
+            "class (or init with --no-flip NAME)"
+        )
     print(f"{file}: edit it, and run it: anynet-study run {file}")
+
+
+def _overrides(unflipped: list[str], source: str) -> str:
+    """The lines of a recipe for datasets that are not mirrored; without any, an example."""
+    keys = dict.fromkeys(unflipped, "flip: false") or {source: "epochs: 20"}
+    lines = ["overrides: # what differs on single datasets"]
+    lines += [f"  {label}: {{{stated}}}" for label, stated in keys.items()]
+    return "\n".join(f"    {'' if unflipped else '# '}{line}" for line in lines)

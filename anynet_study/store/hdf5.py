@@ -12,8 +12,10 @@ from typing import Any
 import h5py
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anynet_study import arrow
 from anynet_study.errors import UserError
 
 TEXT = h5py.string_dtype("utf-8")
@@ -201,16 +203,14 @@ def _numbers(name: str, column: pa.ChunkedArray) -> NDArray[Any]:
 
 def read_texts(array: h5py.Dataset) -> pa.DictionaryArray:
     """Texts as a dictionary. Raises pyarrow.ArrowInvalid for what is no UTF-8."""
-    kind = pa.dictionary(pa.int32(), pa.string())
     if array.dtype.kind != "S":
-        return pa.array(array.asstr()[()], pa.string()).dictionary_encode()
-    coded = []
+        return arrow.texts(array.asstr()[()]).dictionary_encode()
+    coded = [pa.nulls(0, pa.dictionary(pa.int32(), pa.string()))]
     for block in _blocks_of(array):
         codes = as_binary(block).dictionary_encode()
-        distinct = np.frombuffer(codes.dictionary.buffers()[1], block.dtype, len(codes.dictionary))
-        texts = pa.array(distinct).cast(pa.string())
-        coded.append(pa.DictionaryArray.from_arrays(codes.indices, texts))
-    return pa.chunked_array(coded, kind).unify_dictionaries().combine_chunks()
+        distinct = pc.ascii_rtrim(codes.dictionary.cast(pa.string()), characters="\0")
+        coded.append(pa.DictionaryArray.from_arrays(codes.indices, distinct))
+    return pa.concat_arrays(coded)
 
 
 def as_binary(texts: NDArray[np.bytes_]) -> pa.FixedSizeBinaryArray:
