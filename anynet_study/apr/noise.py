@@ -78,8 +78,8 @@ def noise_ceiling(
     >>> runs = {"architecture": list("aabbcc"), "replicate": [0, 1] * 3}
     >>> runs = pd.DataFrame({**runs, "dataset": "big", "error": [30, 30.4, 33, 32.8, 36, 36.4]})
     >>> noise_ceiling(runs)[["dataset", "within_std", "between_std", "icc", "ceiling"]].round(2)
-      dataset  within_std  between_std   icc  ceiling
-    0     big        0.24          3.0  0.89     0.94
+      dataset  within_std  between_std  icc  ceiling
+    0     big        0.24          3.0  1.0      1.0
     """
     check_level(level)
     runs = check_long(replicates, KEYS, "replicates").dropna()

@@ -144,8 +144,9 @@ def _freed_slope(
 
     found = resample(slope, len(x), resamples, seed)
     ends = found.columns(widened(level, twice, twice - 1), "freed_slope")
-    row = {name: float(value[0]) for name, value in ends.items()}
-    return row if np.isfinite(row["freed_slope_low"]) else {**row, "note": UNBOUNDED}
+    known = np.isfinite(ends["freed_slope_low"]).all()
+    row: dict[str, object] = {name: float(value[0]) for name, value in ends.items()}
+    return row if known else {**row, "note": UNBOUNDED}
 
 
 def fit_row(
