@@ -87,7 +87,7 @@ def test_ranks_are_those_among_other_architectures() -> None:
 
 
 def test_the_interval_of_normal_errors_is_that_of_fisher_at_least() -> None:
-    """His example of section 39 has one for n pairs; with many, the jackknife says the same."""
+    """With many pairs, the jackknife says the same."""
     long = simulate(np.random.default_rng(3), [2] * 4000, 2.0, 1.0)
     row = noise_ceiling(long, "pearson").iloc[0]
     reach = stats.norm.ppf(0.975) / np.sqrt(4000 - 1.5)
