@@ -130,8 +130,10 @@ def write_journals(folder: Path) -> None:
                         **run.named(),
                         status="completed",
                         error=draws.uniform(0, 100),
-                        curves={name: draws.uniform(0, 100, 1) for name in CURVES},
-                        predictions=draws.integers(classes, size=4 * classes),
+                        curves={
+                            name: draws.uniform(0, 100, 1).astype(np.float32) for name in CURVES
+                        },
+                        predictions=draws.integers(classes, size=4 * classes, dtype=np.uint16),
                         seconds=0.03,
                         started=1.7e9,
                         host="node1",

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study import arrow
 from anynet_study.files import naming
 from anynet_study.metrics import CURVES
 from anynet_study.store.records import ARRAYS, lengths_of
@@ -68,7 +69,7 @@ class RunArrays:
         for name in ARRAYS:
             if name in batch.schema.names:
                 column = batch[name]
-                elements = _bytes_of(column) if name == "spec" else column.flatten().to_numpy()
+                elements = _bytes_of(column) if name == "spec" else arrow.to_numpy(column.flatten())
                 values[name] = elements, lengths_of(column)
         self.append(values, len(batch))
 
