@@ -177,7 +177,7 @@ class Collected:
         runs = runs.append_column("planned", arrow.numbers(mine))
         tested = among(evaluations["run_id"], runs.filter(arrow.numbers(mine))["run_id"])
         if names is not None:
-            tested &= among(evaluations["evaluation_id"], names)
+            tested = tested & among(evaluations["evaluation_id"], names)
         evaluations = evaluations.append_column("planned", arrow.numbers(tested))
         if isinstance(planned, Mapping):
             runs = rename_runs(runs, planned)
