@@ -148,10 +148,9 @@ def _datasets_of(study: "OpenStudy") -> list[dict[str, Any]]:
 
 
 def _noise_of(runs: "pd.DataFrame") -> "pd.DataFrame":
-    from anynet_study.analyses.noise import MOST_RESAMPLES
     from anynet_study.apr import noise_ceiling
 
-    return noise_ceiling(runs.drop(columns="status"), resamples=MOST_RESAMPLES)
+    return noise_ceiling(runs.drop(columns="status"))
 
 
 def concerns(evidence: Evidence) -> list[Concern]:
