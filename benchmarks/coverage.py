@@ -205,7 +205,7 @@ def of_reliability(kind: str, icc: float, n: int, repeated: int) -> Study:
 
     def study(draw: Generator, seed: int) -> bool | None:
         runs = long(effects(kind, n, icc, draw), repeated)
-        row = apr.noise_ceiling(runs, "spearman", RESAMPLES, seed).iloc[0]
+        row = apr.noise_ceiling(runs).iloc[0]
         return held(row["icc_low"], truth(), row["icc_high"])
 
     return study

@@ -87,7 +87,7 @@ CONFIGURATIONS = Analysis[Study](
 
 def bins(study: Study) -> pd.DataFrame:
     """The mean accuracy of the ten best among architectures of few, more and many parameters."""
-    population = study.population.set_index("architecture")
+    population = study.architectures.set_index("architecture")
     if "parameters" not in population or population["parameters"].nunique() < 2:
         raise UserError("the architectures' numbers of parameters are not known, or all the same")
     errors = apr.check_errors(study.errors, 0)
@@ -125,7 +125,7 @@ BINS = Analysis[Study](
         "with 30 architectures or fewer: a third has then no more than ten, of which none is left "
         "out"
     ),
-    needs=("population",),
+    needs=("architectures",),
     headings={"architectures": "n", "from": "", "to": "", "mean": "mean of the best"},
     figures=(
         StudyFigure(
@@ -151,14 +151,14 @@ POPULATION = Analysis[Study](
     formula="the distributions of FLOPs, parameters, activations, and sums of depths and widths",
     source="paper 1, section 4.1",
     avoid="to judge the sampling of a design space by its accepted architectures alone",
-    needs=("population",),
+    needs=("architectures",),
     figures=(
         StudyFigure(
             name="population",
             title="Distributions",
             caption="The sampled architectures.",
-            draw=lambda study, _: plots.population_grid(study.population),
-            data=lambda study: plots.population_data(study.population).reset_index(),
+            draw=lambda study, _: plots.population_grid(study.architectures),
+            data=lambda study: plots.population_data(study.architectures).reset_index(),
             expected=True,
         ),
     ),

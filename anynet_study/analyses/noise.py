@@ -1,7 +1,6 @@
 """How much of the errors is training noise (paper 1, section 6.1.3; paper 4, Figures 1a and 8a)?"""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -11,8 +10,6 @@ from anynet_study.errors import UserError
 from anynet_study.plots import wording
 from anynet_study.study import NO_REPLICATES, Study
 
-#: Resamples that the intervals of reliabilities need.
-MOST_RESAMPLES = 2_000
 #: Lines of architectures that a reader can follow at all.
 MOST_LINES = 200
 #: Two parts of a table of proxies.
@@ -21,16 +18,10 @@ MEASURED, FREED = "as measured", "proxies freed of noise"
 
 def noise(study: Study) -> pd.DataFrame:
     """Variance within and between architectures, and the ceiling of correlations."""
-    table = apr.noise_ceiling(study.replicates, **noise_options(study))
+    table = apr.noise_ceiling(study.replicates, study.options.method, study.options.level)
     if table.empty:
         raise UserError(NO_REPLICATES)
     return table
-
-
-def noise_options(study: Study) -> dict[str, Any]:
-    """The options of reliabilities, which need fewer resamples than differences."""
-    how = study.options.correlating
-    return how | {"resamples": min(how["resamples"], MOST_RESAMPLES)}
 
 
 def known_noise(study: Study) -> pd.DataFrame | None:
@@ -98,7 +89,6 @@ NOISE = Analysis[Study](
     ),
     say=lambda study, table: noise_bounds(table),
     topic="Training noise",
-    most_resamples=MOST_RESAMPLES,
     section="noise",
     shown="open",
     note=(

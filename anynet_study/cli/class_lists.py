@@ -151,7 +151,7 @@ def select(
     \b
     Examples:
       anynet-study data classes select captions.csv --exclude imagenet-classes.txt -o terms.csv
-      anynet-study data classes select captions.csv --images-per-class 1000 --images chosen.csv \
+      anynet-study data classes select captions.csv --images-per-class 1000 --images chosen.csv \\
         --from pool --add not-imagenet
       anynet-study data label captions.csv --terms terms.csv --synonyms
     """
