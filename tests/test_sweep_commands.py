@@ -89,9 +89,19 @@ def test_a_first_sweep_says_which_images_are_mirrored(tmp_path: Path) -> None:
     assert (sweep.population.resolution, sweep.population.classes) == (8, 10)
 
 
+def test_a_first_sweep_of_networks_by_name(tmp_path: Path) -> None:
+    given = ["--datasets", "digits,blobs", "--networks", "resnet20,mine:net"]
+    in_this_process(tmp_path, "init", "nets", *given)
+    sweep = Sweep.load(tmp_path / "sweeps" / "nets.yaml")
+    assert sweep.population.networks == ["resnet20", "mine:net"]
+    assert (sweep.population.count, sweep.population.resolution) == (None, 8)
+    assert sweep.replicates.architectures == 2
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
+        (["--datasets", "a,b", "--networks", "resnet21"], "`population.networks` = ['resnet21']"),
         (["--datasets", "a,b", "--no-flip", "c"], "--no-flip: c is none of the datasets"),
         (["--datasets", "a,b", "--count", 0], "`population.count` = 0"),
         (["--datasets", "a,b", "--flops", "2,1"], "`population.flops`"),

@@ -20,6 +20,20 @@ SPACES = {
     64: ("base: anynetx\n    depths: [1, 4]\n    widths: [16, 160]", (4e6, 6e6)),
     224: ("base: anynetx", (360e6, 400e6)),
 }
+#: Networks that are drawn, or that have names.
+DRAWN = """\
+  # Which networks there are: from how many to how many blocks and channels a stage has.
+  space:
+    {space}
+  # How many are drawn. 20 give wide intervals; more can be added later.
+  count: {count}
+  # Only networks of so many multiply-adds, at this image side and number of classes.
+  flops: [{flops}]
+  seed: 0"""
+NAMED = """\
+  # Published ones (anynet-study complexity --list), and what functions of your own make.
+  networks: [{named}]
+  # Image side and number of classes at which they are counted."""
 TEMPLATE = """\
 # anynet-study run {file}
 # What it costs: anynet-study run {file} --dry-run
@@ -29,16 +43,9 @@ name: {name}
 question: Does progress on {source} carry over?
 
 population:
-  # Which networks there are: from how many to how many blocks and channels a stage has.
-  space:
-    {space}
-  # How many are drawn. 20 give wide intervals; more can be added later.
-  count: {count}
-  # Only networks of so many multiply-adds, at this image side and number of classes.
-  flops: [{low:.4g}, {high:.4g}]
+{networks}
   resolution: {resolution}
   classes: {classes}
-  seed: 0
 
 # The dataset whose ranking of architectures is asked to carry over to the others.
 source: {source}
@@ -115,6 +122,9 @@ def init(
     ] = None,
     classes: Annotated[int | None, opt("Number of classes; default: likewise.")] = None,
     flops: Annotated[str, opt("Band of multiply-adds.", metavar="LOWEST,HIGHEST")] = "",
+    networks: Annotated[
+        str, opt("These and no drawn ones: names, module:function.", metavar="NAME,...")
+    ] = "",
     epochs: Annotated[int, opt("Passes over the training images.")] = 10,
     no_flip: Annotated[
         str,
@@ -130,6 +140,7 @@ def init(
     Examples:
       anynet-study init first --datasets digits,gratings,blobs
       anynet-study init mine --datasets cifar10,mnist --no-flip mnist --flops 2e6,3e6
+      anynet-study init nets --datasets cifar10,mnist --networks resnet20,my_networks:vgg
     """
     from pydantic import ValidationError
 
@@ -155,24 +166,21 @@ def init(
     file = output or Path("sweeps") / f"{name}.yaml"
     if file.exists():
         raise UserError(f"{file}: is there already; give another file with -o, or remove it")
+    asked, within = names(networks), flops or f"{low:.4g}, {high:.4g}"
+    drawn = DRAWN.format(space=space, count=count, flops=within)
     text = TEMPLATE.format(
         file=file,
         name=name,
         source=source,
-        space=space,
-        count=count,
-        low=low,
-        high=high,
+        networks=NAMED.format(named=", ".join(map(json.dumps, asked))) if asked else drawn,
         resolution=resolution,
         classes=classes or known.get("classes") or 10,
         datasets="\n".join(f"  {label}: {{}}" for label in labels) or "  {}",
         epochs=epochs,
         overrides=_overrides(unflipped, source),
         padding=max(1, resolution // 8),
-        repeated=min(count, 6),
+        repeated=min(len(asked) or count, 6),
     )
-    if flops:
-        text = text.replace(f"flops: [{low:.4g}, {high:.4g}]", f"flops: [{flops}]")
     content = parse_yaml(text)
     try:
         Sweep.model_validate(content)
