@@ -1,7 +1,7 @@
-"""Numbers and texts as Arrow, straight from memory.
+"""Numbers and texts to Arrow and back, straight from memory.
 
-`pyarrow.array`, `pyarrow.scalar` and all that call them import pandas, which takes longer than to
-read a store and to select rows of it.
+`pyarrow.array`, `pyarrow.scalar`, `to_numpy` and all that call them import pandas, which takes
+longer than to read a store and to select rows of it.
 """
 
 from collections.abc import Iterable
@@ -30,3 +30,24 @@ def texts(values: Iterable[str | bytes]) -> pa.StringArray:
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(pa.large_binary(), len(encoded), buffers).cast(pa.string())
+
+
+def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays([pa.nulls(0, column.type), *chunks])
+
+
+def to_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+    """The numbers, or truth values, of a column, to be read only; a null is NaN.
+
+    Raises pyarrow.ArrowInvalid for a null among whole numbers or truth values.
+    """
+    values = whole(column)
+    if values.null_count:
+        nan = pa.py_buffer(np.array([np.nan]))
+        missing = pa.Array.from_buffers(pa.float64(), 1, [None, nan]).cast(values.type)
+        values = values.fill_null(missing[0])
+    if pa.types.is_boolean(values.type):
+        return to_numpy(values.cast(pa.uint8())).view(np.bool_)
+    return np.asarray(np.from_dlpack(values))

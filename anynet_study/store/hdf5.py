@@ -130,11 +130,11 @@ def write_texts(group: h5py.Group, name: str, texts: Sequence[str] | pa.ChunkedA
     Of fixed length, which alone HDF5 compresses, and can check when they are read; unless that
     would waste memory.
     """
-    column = texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts], pa.string())
-    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    whole = coded.unify_dictionaries().combine_chunks()
+    column = arrow.whole(texts) if isinstance(texts, pa.ChunkedArray) else arrow.texts(texts)
+    whole = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     known = [text.replace("\0", "\\0") for text in [*whole.dictionary.to_pylist(), ""]]
-    codes = whole.indices.fill_null(len(known) - 1).to_numpy()
+    nothing = arrow.numbers(np.array([len(known) - 1], np.int32))[0]
+    codes = arrow.to_numpy(whole.indices.fill_null(nothing))
     width = max(1, *(len(text.encode()) for text in known))
     if width * len(codes) > MOST_PADDED:
         group.create_dataset(name, data=np.array(known, object)[codes], dtype=TEXT)
@@ -198,7 +198,7 @@ def _numbers(name: str, column: pa.ChunkedArray) -> NDArray[Any]:
     if column.null_count and not pa.types.is_floating(kind):
         kind = pa.float64()
         column = column.cast(pa.int64())
-    return np.asarray(column.cast(kind).to_numpy())
+    return arrow.to_numpy(column.cast(kind))
 
 
 def read_texts(array: h5py.Dataset) -> pa.DictionaryArray:
