@@ -432,7 +432,7 @@ ROWS = [
         Row(
             f"reliability, {n}, {twice} twice", f"{kind} {icc}", of_reliability(kind, icc, n, twice)
         )
-        for kind, icc in (("normal", 0.7), ("skewed", 0.9), ("guesses", 0.7))
+        for kind, icc in (("normal", 0.7), ("normal", 0.95), ("skewed", 0.9), ("guesses", 0.7))
         for n, twice in ((100, 16), (30, 30), (14, 14))
     ),
     *(

@@ -39,7 +39,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 #: What figures show of differences and of worths; that of noisy members can be anything.
 RANGE, MOST = (-0.85, 0.65), 1.1
-WORTH = "worth: mean correlation with six targets"
+WORTH = "worth: mean correlation\nwith six targets"
 
 
 def data_of(study: Study) -> Data:

@@ -94,7 +94,8 @@ NOISE = Analysis[Study](
     note=(
         "ICC: the share of differences between architectures in the variance of the ranks of "
         "single runs (with --method pearson: of their errors). It is the correlation to be "
-        "expected between two runs of the same architectures."
+        "expected between two runs of the same architectures. Its interval is not by resamples, "
+        "but by Fisher's z with the jackknife's standard error."
     ),
     expected=True,
 )

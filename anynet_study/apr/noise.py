@@ -6,6 +6,7 @@ single run. What noise does to a correlation of ranks is told by the ICC of rank
 errors can be far higher where a few architectures err much more than all others.
 """
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -59,16 +60,14 @@ def noise_ceiling(
     where each run has the share of the others' first runs on the dataset that err less
     (`reliabilities`).
 
-    Its interval is Fisher's: on the scale z = artanh(icc), Student's t with the m architectures
-    that were trained twice or more (m - 1 degrees of freedom) and the jackknife's standard error
-    over architectures, which holds for skewed effects and outliers too (Arvesen and Schmitz,
-    "Robust procedures for variance component problems using the jackknife", 1970). A few
-    architectures often show too little of the noise: the standard error is that of m pairs of
-    normal errors at least, 1 / sqrt(m - 3/2) (Fisher, "Statistical Methods for Research Workers",
-    1925, section 39). With one of them, it is -1 to 1. Nominal 95% ones of ranks held the truth in
-    93% to 97% of 1,500 simulated studies each of 14 to 100 architectures, of which 14 to all were
-    trained twice (normal and lognormal effects, 2% of runs that guess, ICCs of 0.3 to 0.95); those
-    of errors ("pearson") of normal effects only.
+    Its interval is Fisher's: on the scale z = artanh(icc), Student's t of the m architectures that
+    were trained twice or more, with the jackknife's standard error over architectures, which holds
+    for skewed effects and outliers too (Arvesen and Schmitz, "Robust procedures for variance
+    component problems using the jackknife", 1970). As few often show too little of the noise, it
+    is at least that of m pairs of normal errors, 1 / sqrt(m - 3/2) (Fisher, "Statistical Methods
+    for Research Workers", 1925). With m = 1 the interval is -1 to 1. Nominal 95% ones of ranks held
+    the truth in 93% to 97% of simulated studies (`benchmarks/coverage.py`: normal and lognormal
+    effects, runs that guess); those of errors ("pearson") of normal effects only.
 
     `ceiling` = sqrt(icc, clipped to 0..1) bounds the correlation of single-run errors with a
     partner that is measured without noise (exactly of Pearson's r, nearly of Spearman's rho).
@@ -108,20 +107,27 @@ def reliabilities(
     method: Method = "spearman",
     resamples: int = 10_000,
     seed: int = 0,
+    needed: Sequence[str] = (),
 ) -> dict[str, Resampled]:
     """By dataset on which some architecture was trained twice: the reliability of a single run.
 
     That is its correlation with another run of the same architectures: the intraclass correlation,
     by one-way analysis of variance, of errors ("pearson"), or of their ranks. Resamples are of the
     `architectures`, in their order, so that they go with `resample_correlations` of a table of
-    them.
+    them. Raises UserError for datasets `needed` on which none was, and for method="kendall", which
+    no formula corrects for noise.
     """
+    if method == "kendall":
+        raise UserError("method: kendall is not corrected for noise; legal: spearman, pearson")
     runs = check_long(replicates, KEYS, "replicates").dropna()
     runs = runs.sort_values("replicate", kind="stable")
     found = {}
     for dataset, part in runs.groupby("dataset", sort=False):
         if part["architecture"].duplicated().any():
             found[str(dataset)] = _reliability(part, architectures, method, resamples, seed)
+    for name in needed:
+        if name not in found:
+            raise UserError(f"replicates: nothing on {name} was trained twice")
     return found
 
 
@@ -182,11 +188,11 @@ def single_runs(means: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
 def freed(correlations: Resampled, reliability: Resampled) -> Resampled:
     """Correlations (p,) over the root of the reliability, (p,) or (1,), of what is at one side."""
-    return correlations.combined(_freed, reliability)
 
+    def divided(correlation: Floats, icc: Floats) -> Floats:
+        return correlation / np.sqrt(np.where(icc > 0, icc, np.nan))
 
-def _freed(correlation: Floats, reliability: Floats) -> Floats:
-    return correlation / np.sqrt(np.where(reliability > 0, reliability, np.nan))
+    return correlations.combined(divided, reliability)
 
 
 def _grouped(runs: pd.DataFrame) -> pd.DataFrame:
@@ -251,12 +257,10 @@ def corrected_correlations(
     corrected one allows for the uncertainty of the ICCs; it is wider as that of `noise_ceiling` is.
     Where most resamples, or one left-out architecture, leave no ICC, noise may be all there is; as
     noise only draws correlations towards 0, the interval then reaches from the end of the measured
-    one's that is nearer 0 to 1 or -1 (both of them where that holds 0). Raises UserError for
-    method="kendall", which no such formula corrects.
+    one's that is nearer 0 to 1 or -1 (both of them where that holds 0). Raises UserError as
+    `reliabilities` does.
     """
     check_level(level, resamples, seed)
-    if method == "kendall":
-        raise UserError("method: kendall is not corrected for noise; legal: spearman, pearson")
     runs = check_long(replicates, KEYS, "replicates").dropna()
     runs = runs.sort_values("replicate", kind="stable")
     datasets = list(dict.fromkeys(replicates["dataset"]))
@@ -275,8 +279,8 @@ def corrected_correlations(
             estimate = resampled[index : index + 1]
             corrected = freed(freed(estimate, noise[x]), noise[y])
             fewer = min(replicated[x], replicated[y])
-            wider = widened(level, fewer, max(fewer - 1, 1))
-            ends = {**estimate.columns(level), **corrected.columns(wider, "corrected")}
+            wider = corrected.columns(widened(level, fewer), "corrected")
+            ends = {**estimate.columns(level), **wider}
             row = {"source": x, "target": y, **{key: value[0] for key, value in ends.items()}}
             if np.isnan(row["corrected_low"]) and np.isfinite(row["low"]):
                 row["corrected_low"] = row["low"] if row["low"] > 0 else -1.0

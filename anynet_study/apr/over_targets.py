@@ -76,13 +76,8 @@ def compare_proxies(
     check_columns(table, names, "errors")
     noise: dict[str, Resampled] = {}
     if replicates is not None:
-        if method == "kendall":
-            raise UserError("method: kendall is not corrected for noise; legal: spearman, pearson")
         table = first_runs(replicates).reindex(index=table.index, columns=table.columns)
-        noise = reliabilities(replicates, table.index, method, resamples, seed)
-        unknown = [name for name in proxies if name not in noise]
-        if unknown:
-            raise UserError(f"replicates: nothing on {unknown[0]} was trained twice")
+        noise = reliabilities(replicates, table.index, method, resamples, seed, proxies)
     place = {name: index for index, name in enumerate(table.columns)}
     pairs = [(place[proxy], place[target]) for proxy in proxies for target in targets]
     filled = [place[name] for name in proxies if table[name].notna().any()]

@@ -115,9 +115,7 @@ def selection_regret(
             seed,
         )
         reliable = noise.get(target, spread.combined(np.ones_like))
-        wide = (
-            widened(level, twice[target], max(twice[target] - 1, 1)) if target in noise else level
-        )
+        wide = widened(level, twice[target]) if target in noise else level
         for (number, proxy), k in product(enumerate(roles.family), top):
             row = {"target": target, "proxy": proxy, "top": k, "n": n}
             if k <= n and np.isfinite(rho.estimate[number]):

@@ -143,7 +143,7 @@ def _freed_slope(
         return found
 
     found = resample(slope, len(x), resamples, seed)
-    ends = found.columns(widened(level, twice, twice - 1), "freed_slope")
+    ends = found.columns(widened(level, twice), "freed_slope")
     known = np.isfinite(ends["freed_slope_low"]).all()
     row: dict[str, object] = {name: float(value[0]) for name, value in ends.items()}
     return row if known else {**row, "note": UNBOUNDED}

@@ -86,8 +86,21 @@ def test_ranks_are_those_among_other_architectures() -> None:
     assert np.mean(found) == pytest.approx(truth, abs=0.012)
 
 
+def test_outliers_widen_intervals_as_leaving_each_architecture_out_tells() -> None:
+    long = as_long(drawn("guesses", 40, 0.7, 1), 40)
+    row = noise_ceiling(long, "pearson").iloc[0]
+    without = [
+        noise_ceiling(long[long["architecture"] != left_out], "pearson")["icc"].item()
+        for left_out in range(40)
+    ]
+    error = np.std(without) * np.sqrt(39) / (1 - row["icc"] ** 2)
+    assert error > 1.5 / np.sqrt(40 - 1.5)
+    ends = np.arctanh(row["icc"]) + stats.t.ppf(0.975, 39) * error * np.array([-1, 1])
+    assert list(row[["icc_low", "icc_high"]]) == pytest.approx(np.tanh(ends))
+
+
 def test_the_interval_of_normal_errors_is_that_of_fisher_at_least() -> None:
-    """His example of section 39 has one for n pairs; with many, the jackknife says the same."""
+    """With many pairs, the jackknife says the same."""
     long = simulate(np.random.default_rng(3), [2] * 4000, 2.0, 1.0)
     row = noise_ceiling(long, "pearson").iloc[0]
     reach = stats.norm.ppf(0.975) / np.sqrt(4000 - 1.5)
