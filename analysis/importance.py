@@ -1,4 +1,4 @@
-"""How much does a forest that predicts the errors of a dataset need each stage parameter?
+"""How much does a forest that predicts ranks on a dataset need each stage parameter?
 
 python analysis/importance.py studies/paper -o figures
 python analysis/importance.py errors.csv        (with columns d1, w1, b1, g1, d2, ...)

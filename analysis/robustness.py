@@ -55,16 +55,18 @@ def robustness(
     chosen = baseline.split(",") if baseline else None
     how: dict[str, Any] = {"images": counts, "level": study.options.level}
     used = ", ".join(name for name in errors if name != base)
-    show(f"Average robustness over {used}", apr.average_robustness(accuracies, base, **how))
     robust = apr.effective_robustness(accuracies, base, baseline=chosen, **how)
     table = with_averages(robust, "shift")
     if groups is not None:
         table["group"] = table["architecture"].map(groups)
+    figure = plots.effective_robustness_grid(table, base)  # refuses too many groups
+    show(f"Average robustness over {used}", apr.average_robustness(accuracies, base, **how))
+    if groups is not None:
         lines = apr.robustness_lines(accuracies, base, groups, **study.options.intervals)
         shown = with_averages(lines, "shift")[["group", "shift", "n", *SHOWN]]
         show(f"Lines by {group_by}, in logits", shown)
         save_table(lines, output / "robustness-lines.csv")
-    save(plots.effective_robustness_grid(table, base), output / "robustness", table)
+    save(figure, output / "robustness", table)
 
 
 #: Of the lines on the terminal.

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study import arrow
 from anynet_study.errors import UserError, nearest
 from anynet_study.files import within_memory
 
@@ -95,7 +96,7 @@ def fetch(
         # DuckDB does not count what some functions hold, such as histogram.
         with within_memory(what, most) if most else nullcontext():
             connection.execute(f"create or replace temp table answer as {statement}")
-            return _plain(pa.table(connection.sql("from answer")))
+            return _plain(connection.sql("from answer").to_arrow_table())
     except (duckdb.InterruptException, RuntimeError) as error:
         if late.is_set():
             raise UserError(f"{what}: takes longer than {SECONDS} s: select less") from None
@@ -170,15 +171,14 @@ class Selection:
         The table has the columns that are needed.
         """
         called = table.rename_columns([self._called[name] for name in table.column_names])
-        numbers = pa.array(np.arange(len(table)))
-        self.connection.register("rows", called.append_column(ROW.strip('"'), numbers))
+        row = arrow.numbers(np.arange(len(table)))
+        self.connection.register("rows", called.append_column(ROW.strip('"'), row))
         statement = f"select {select} from ({self._statement}) {then}"
         return fetch(self.connection, statement, "condition")
 
-    def rows(self, table: pa.Table, order: Sequence[str] = ()) -> NDArray[np.int64]:
+    def rows(self, table: pa.Table, order: Sequence[str] = ()) -> pa.ChunkedArray:
         """The numbers of the rows that are kept, in this ORDER, then in that of the table."""
-        found = self.answer(table, ROW, f"order by {', '.join([*order, ROW])}")
-        return np.asarray(found[0].to_numpy(), np.int64)
+        return self.answer(table, ROW, f"order by {', '.join([*order, ROW])}")[0]
 
     def _parsed(self, condition: str) -> str:
         """A SELECT of the rows that are kept."""
@@ -213,7 +213,8 @@ def rows_where(table: pa.Table, condition: str) -> NDArray[np.int64]:
     Raises UserError in one line for what is no condition on the table's columns.
     """
     with engine() as connection:
-        return Selection(connection, table.column_names, condition).rows(table)
+        rows = Selection(connection, table.column_names, condition).rows(table)
+        return np.asarray(rows.to_numpy(), np.int64)
 
 
 def unknown_column(name: str, columns: Collection[str]) -> str:

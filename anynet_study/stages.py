@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
+from anynet_study import arrow
 from anynet_study.data import DatasetView, KeptDatasets
 from anynet_study.dispatch import (
     Allowed,
@@ -71,7 +73,13 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
                 "class_names": json.dumps(view.classes),
             }
         )
-    return pa.Table.from_pylist(rows)
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    return pa.table(
+        {
+            name: arrow.texts(told) if isinstance(told[0], str) else arrow.numbers(np.array(told))
+            for name, told in columns.items()
+        }
+    )
 
 
 def run(

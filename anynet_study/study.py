@@ -7,6 +7,7 @@ import html
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
@@ -275,10 +276,10 @@ class Study(Analysed):
     def results(self, architecture: Any) -> pd.DataFrame:
         """What was measured of one architecture: a row per run, in the order of the study.
 
-        `architecture` is its id or name, or an `Architecture`. Of a store, DataFrame[dataset,
-        recipe, replicate, status, error (percent), metric, seconds, run_id] of the runs that the
-        sweep asks for; of a table of errors, DataFrame[dataset, error]. Raises UserError for an
-        architecture that the study does not have.
+        `architecture` is its id, its name as a network, or an `Architecture`. Of a store,
+        DataFrame[dataset, recipe, replicate, status, error (percent), metric, seconds, run_id] of
+        the runs that the sweep asks for; of a table of errors, DataFrame[dataset, error]. Raises
+        UserError for an architecture that the study does not have.
 
         >>> import anynet_study
         >>> errors = pd.DataFrame({"big": [30, 31], "small": [10, 12]}, index=["a", "b"])
@@ -288,11 +289,12 @@ class Study(Analysed):
         1   small   12.0
         """
         name = getattr(architecture, "id", architecture)
+        name = {called: one for one, called in self.networks.items()}.get(name, name)
         if name not in self.errors.index:
-            known = [str(one) for one in self.errors.index]
+            known = [*map(str, self.errors.index), *self.networks.values()]
             raise UserError(
                 f"{self.name}: no architecture {name}{nearest(name, known)}; its "
-                f"{len(known):,} are the index of `errors`, the first {known[0]}"
+                f"{len(self.errors):,} are the index of `errors`, the first {known[0]}"
             )
         if self.store is None:
             return self.errors.loc[name].rename_axis("dataset").rename("error").reset_index()
@@ -335,6 +337,26 @@ class Study(Analysed):
             return table.drop(columns="weight", errors="ignore")
         return table
 
+    @cached_property
+    def networks(self) -> dict[str, str]:
+        """The names of the networks that have one, by architecture."""
+        table = self.known("architectures")
+        if table is None or "network" not in table:
+            return {}
+        named = zip(table["architecture"], table["network"], strict=True)
+        return {str(one): name for one, name in named if isinstance(name, str) and name}
+
+    def called(self, table: pd.DataFrame) -> pd.DataFrame:
+        """A table for people: networks that have a name by that in place of their id."""
+        names = self.networks
+        texts = table.select_dtypes(exclude=["number", "bool"]) if names else table.iloc[:, :0]
+        return table.assign(
+            **{
+                str(name): [names.get(cell, cell) if isinstance(cell, str) else cell for cell in it]
+                for name, it in texts.items()
+            }
+        )
+
     @property
     def population(self) -> pd.DataFrame:
         """`architectures`, those that have stages, whose parameters are known."""
@@ -361,13 +383,11 @@ class Study(Analysed):
         left = self._without_stages
         if not left:
             return ""
-        table = self.architectures.set_index("architecture")
-        names = table.get("network", pd.Series(dtype=object)).reindex(left)
-        told = [name if isinstance(name, str) and name else i for i, name in names.items()]
-        few = ", ".join(map(str, told[:NAMED])) + (", ..." if len(told) > NAMED else "")
+        told = [self.networks.get(one, one) for one in left]
+        few = ", ".join(told[:NAMED]) + (", ..." if len(told) > NAMED else "")
         return (
-            f"{len(left)} of {len(table)} architectures have no stages ({few}): depth, width and "
-            "the other parameters of stages leave them out."
+            f"{len(left)} of {len(self.architectures)} architectures have no stages ({few}): "
+            "depth, width and the other parameters of stages leave them out."
         )
 
     @property

@@ -2,12 +2,15 @@
 
     export SLURM_CONF=$(tests/slurm.sh)
     python -m benchmarks.slurm_scale [RUNS ...]    (default 2000 20000, about ten minutes)
+    python -m benchmarks.slurm_scale --recorded [RUNS ...]    (no cluster needed)
 
 A run is one step of a small network on a few images. For each number of runs, in a study of its
 own: seconds of `launch` until all are queued; of `launch` again, which has nothing to do; runs an
 hour of the cluster; how much slower the last fifth was than the first; files in the study's folder;
 seconds of `status` and of `collect`, and the most memory that any of these commands took. Beside
-seconds stand those of the CPU, user and system: on a busy machine read these.
+seconds stand those of the CPU, user and system: on a busy machine read these. With `--recorded` the
+jobs' journals are written without training, to time what reads them: `status` and `collect`, three
+times each.
 """
 
 import os
@@ -16,12 +19,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from anynet_study.store import ResultStore
+from anynet_study.dispatch import open_sweep
+from anynet_study.metrics import CURVES
+from anynet_study.store import JournalWriter, ResultStore, RunRecord
 
 SWEEP = """
 name: scale
@@ -110,10 +116,51 @@ def show(runs: int, folder: Path) -> None:
     )
 
 
+def write_journals(folder: Path) -> None:
+    """The journals that the study's jobs would leave: of each run an epoch, and its predictions."""
+    draws = np.random.default_rng(0)
+    with chdir(folder):
+        opened = open_sweep(Path("sweep.yaml"))
+        opened.begin()
+        for job in range(JOBS):
+            with JournalWriter(opened.folder.new_journal()) as journal:
+                for run in opened.plan.runs[job::JOBS]:
+                    classes = len(opened.views[run.dataset].classes)
+                    record = RunRecord(
+                        **run.named(),
+                        status="completed",
+                        error=draws.uniform(0, 100),
+                        curves={
+                            name: draws.uniform(0, 100, 1).astype(np.float32) for name in CURVES
+                        },
+                        predictions=draws.integers(classes, size=4 * classes, dtype=np.uint16),
+                        seconds=0.03,
+                        started=1.7e9,
+                        host="node1",
+                        device="cpu",
+                        torch_version="2.13",
+                        code_version="0.1.0",
+                    )
+                    journal.append(record)
+
+
+def show_recorded(runs: int, folder: Path) -> None:
+    (folder / "sweep.yaml").write_text(SWEEP.format(architectures=runs // DATASETS, minutes=10))
+    write_journals(folder)
+    for _ in range(3):
+        status = anynet_study(folder, "status", "scale", "--json")
+        collected = anynet_study(folder, "collect", "scale")
+        told = f"status {status}, collect {collected}; peak {collected.memory:.0f} MiB"
+        print(f"{runs} runs recorded: {told}", flush=True)
+    with ResultStore(folder / "studies" / "scale" / "results.h5") as store:
+        assert len(store.runs(["status"])) == runs
+
+
 def main() -> None:
-    for runs in [int(argument) for argument in sys.argv[1:]] or DEFAULT:
+    recorded, sizes = "--recorded" in sys.argv, [int(one) for one in sys.argv[1:] if one.isdigit()]
+    for runs in sizes or DEFAULT:
         with tempfile.TemporaryDirectory() as name:
-            show(runs, Path(name))
+            (show_recorded if recorded else show)(runs, Path(name))
 
 
 if __name__ == "__main__":

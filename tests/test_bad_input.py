@@ -45,7 +45,7 @@ def refusal(typed: Type, *arguments: object) -> str:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ("populaton.count=3", "unknown key `populaton`; did you mean `population`? legal keys: "),
+        ("populaton.count=3", "unknown key `populaton` (did you mean 'population'?); legal keys: "),
         ("recipes.basic.metric=top5", "dataset digits-2: metric top5 needs more than 5 classes"),
         ("recipes.basic.resolution=64", "resolution 64 exceeds the images' 8 pixels"),
         ("population.count=99999999", "population: count: 99999999 is not a whole number from 1"),

@@ -57,14 +57,20 @@ def by_hand(questions: ModuleType, runs: pd.DataFrame, member: str) -> float:
         index="architecture", columns="dataset", values="error"
     )
     rho = np.mean([spearmanr(first[member], first[t]).statistic for t in questions.TARGETS])
-    ordered = np.sort(first[member])
+    own = first[member]
     twice = runs[runs["dataset"] == member].pivot(
         index="architecture", columns="replicate", values="error"
     )
-    ranks = twice.map(lambda e: (ordered < e).sum() + (ordered == e).sum() / 2)
+    # Among the first runs of the other architectures.
+    ranks = twice.apply(
+        lambda runs: runs.map(
+            lambda e: (own.drop(runs.name) < e).sum() + (own.drop(runs.name) == e).sum() / 2
+        ),
+        axis=1,
+    )
     ranks = ranks.where(twice.notna())
     both = ranks.dropna()
-    assert np.allclose(sorted(rankdata(first[member]) - 0.5), sorted(ranks[0]))
+    assert np.allclose(sorted(rankdata(own) - 1), sorted(ranks[0]))
     # One-way analysis of variance of unequal groups, by its textbook formulas.
     sizes = ranks.notna().sum(axis=1).to_numpy()
     means = ranks.mean(axis=1)

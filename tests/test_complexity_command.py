@@ -110,6 +110,19 @@ def test_several_networks_are_a_table(tmp_path: Path) -> None:
     assert several[0] == json.loads(run("resnet50", "--json"))
 
 
+def test_a_function_of_ones_own_is_built_and_traced(tmp_path: Path) -> None:
+    own, at = "own_models:plain", ("--resolution", "8", "--classes", "4")
+    printed = json.loads(run(own, *at, "--json"))
+    # Convolutions 3x3 of 3 to 8 channels on 8x8, 3x3 depthwise and 1x1 to 12 on 4x4, linear to 4.
+    assert printed["flops"] == 64 * 27 * 8 + 16 * 9 * 8 + 16 * 8 * 12 + 12 * 4
+    assert printed["parameters"] == (27 + 1) * 8 + 2 * 8 + (9 + 1) * 8 + (8 + 1) * 12 + (12 + 1) * 4
+    assert "stages" not in printed
+    assert run(own, *at).startswith("1 network at 8 px, 4 classes; memory of training")
+    (tmp_path / "nets.csv").write_text(f"network\n{own}\nresnet20\n")
+    printed = json.loads(run(str(tmp_path / "nets.csv"), *at, "--json"))
+    assert (printed["count"], printed["parameters"]["lowest"]) == (2, 480)
+
+
 def test_the_list_of_reference_networks() -> None:
     printed = run("--list")
     listed = [line.split()[0] for line in printed.splitlines()[4:]]
@@ -152,8 +165,8 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         (["--list", "--id", "0"], "--id chooses from a population"),
         (["resnet.yaml"], "resnet.yaml: no such file of an architecture"),
         ([str(tmp_path)], "cannot be read: Is a directory"),
-        (["resnet51"], "resnet51: neither a file nor a reference network .*resnet50.*; --list"),
-        (["regnetx_1.7gf"], r"nor a reference network \(did you mean regnetx_1.6gf"),
+        (["resnet51"], "resnet51: neither a file nor a reference network .*resnet5.*; --list"),
+        (["regnetx_1.7gf"], r"nor a reference network \(did you mean 'regnetx_1.6gf'"),
         ([str(binary)], "not a text file"),
         (['{"depths": ['], "neither YAML nor JSON"),
         (['{"depths": [1, 1, 1, 1]}'], "missing widths"),

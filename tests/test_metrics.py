@@ -238,3 +238,14 @@ def test_intervals_of_rare_errors_cover() -> None:
         low, high = ours.error_interval("balanced_accuracy", truth, guesses, 2, resamples=200)
         held.append(low <= 2 <= high)
     assert np.mean(held) >= 0.9
+
+
+def test_intervals_of_few_images_with_several_classes_cover() -> None:
+    """Macro F1 of two labels that half of the images have; without Student's t, 90% are held."""
+    draw, held = np.random.default_rng(0), []
+    for _ in range(1000):
+        has = draw.random((10, 2)) < 0.5
+        says = np.where(draw.random(has.shape) < 0.2, ~has, has)
+        low, high = ours.error_interval("macro_f1", has, says, 2, resamples=200)
+        held.append(low <= 20 <= high)
+    assert np.mean(held) >= 0.93

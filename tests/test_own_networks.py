@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import own_models
+import pandas as pd
 import pytest
 import torch
 from command import ROOT, SWEEPS, environment, in_this_process, train
@@ -21,10 +22,12 @@ from sklearn.datasets import load_digits
 from tiny_study import TINY, Type, typing_in
 from torch import nn
 
+from anynet_study import load
 from anynet_study.data import Variant, load_dataset, make_view
 from anynet_study.dispatch import worker
 from anynet_study.dispatch.opened import open_sweep
 from anynet_study.dispatch.process import Interruption
+from anynet_study.errors import UserError
 from anynet_study.models.foreign import trace_network
 from anynet_study.store import ResultStore, read_journal
 from anynet_study.store.exporting import population_of
@@ -173,6 +176,24 @@ def test_a_store_keeps_what_the_population_knows_of_them(studied: Path) -> None:
     kept = population_of(ResultStore(studied / "studies" / "mixed" / "results.h5"))
     assert kept is not None
     assert list(kept) == list(StudyFolder(studied / "studies" / "mixed").population())
+
+
+def test_people_read_the_names_of_networks_and_ask_by_them(studied: Path) -> None:
+    in_this_process(studied, "collect", "mixed")
+    study = load(studied / "studies" / "mixed", resamples=100)
+    known = study.architectures.set_index("network")["architecture"]
+    assert study.results("mine:plain").equals(study.results(known["mine:plain"]))
+    assert set(study.results("mine:plain")["dataset"]) == set(study.errors)
+    with pytest.raises(UserError, match=r"no architecture mine:plane \(did you mean 'mine:plain'"):
+        study.results("mine:plane")
+    # All eight have parameters, though three have no stages.
+    bins = study.table("bins")
+    assert set(bins.groupby("dataset")["architectures"].sum()) == {8}
+    ranks = study.table("significance")
+    shown = study.called(ranks)
+    assert set(shown["a"]) | set(shown["b"]) >= {"plain20", "mine:plain", "mine:transformer"}
+    pd.testing.assert_frame_equal(shown.drop(columns=["a", "b"]), ranks.drop(columns=["a", "b"]))
+    assert shown.attrs == ranks.attrs
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_mistakes_in_a_sweep_are_one_line() -> None:
         "source": "digits",
         "datasets": {"digits": {}},
     }
-    with pytest.raises(UserError, match=r"^Sweep: unknown key `recipes.basic.epoch`; .*epochs"):
+    with pytest.raises(UserError, match=r"^Sweep: unknown key `recipes.basic.epoch` .*epochs"):
         anynet_study.Sweep(name="first", recipes={"basic": {"epoch": 1}}, **keys)
 
 

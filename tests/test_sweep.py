@@ -209,11 +209,11 @@ def test_overrides_reach_any_depth(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("populaton.count=3", "unknown key `populaton`; did you mean `population`? legal keys: "),
-        ("population.cuont=3", "unknown key `population.cuont`; did you mean `count`?"),
-        ("recipes.basic.epoch=3", "unknown key `recipes.basic.epoch`; did you mean `epochs`?"),
-        ("datasets.digits.klasses=3", "did you mean `classes`?"),
-        ("recipes.basic.overrides.gratings.lrr=1", "unknown key `lrr`; did you mean `lr`?"),
+        ("populaton.count=3", "unknown key `populaton` (did you mean 'population'?); legal keys: "),
+        ("population.cuont=3", "unknown key `population.cuont` (did you mean 'count'?)"),
+        ("recipes.basic.epoch=3", "unknown key `recipes.basic.epoch` (did you mean 'epochs'?)"),
+        ("datasets.digits.klasses=3", "did you mean 'classes'?"),
+        ("recipes.basic.overrides.gratings.lrr=1", "unknown key `lrr` (did you mean 'lr'?)"),
         ("recipes.basic.epochs=0", "`recipes.basic.epochs` = 0: input should be greater than"),
         ("recipes.basic.metric=top3", "`recipes.basic.metric` = 'top3': input should be 'top1'"),
         ("recipes.basic.overrides.nothing.lr=1", "no dataset `nothing` in this sweep"),
@@ -257,7 +257,7 @@ def test_overrides_reach_any_depth(tmp_path: Path) -> None:
             "`recipes.basic.steps` = 1000000000000.0: input should be ",
         ),
         ("replicates.count=0", "`replicates.count` = 0"),
-        ("launch.slurm.partion=gpu", "`launch.slurm`: unknown option `partion`; did you mean `par"),
+        ("launch.slurm.partion=gpu", "`launch.slurm`: unknown option `partion` (did you mean 'par"),
         ("recipes.basic=5", "`recipes.basic` = 5"),
         ("recipes.basic=text", "`recipes.basic` = 'text'"),
         ("recipes.basic=[1]", "`recipes.basic` = [1]"),
@@ -283,7 +283,7 @@ def test_mistakes_get_one_line(tmp_path: Path, override: str, expected: str) -> 
         ("datasets: 3\nname: x", "`datasets` = 3: should be a mapping of keys; missing: `popula"),
         (
             "name: x\npopulation: {seed: 1}\nrecipes: {a: {epoch: 3}}\nevaluations: {b: 1}",
-            "`epochs`? legal keys: ",
+            "(did you mean 'epochs'?); legal keys: ",
         ),
         (
             "name: x\npopulation: {seed: 1}\nrecipes: {a: {epoch: 3}}\nevaluations: {b: 1}",

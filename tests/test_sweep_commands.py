@@ -57,8 +57,8 @@ def test_every_key_is_explained(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "expected"),
     [
-        ("recipe.basic", "no key `recipe`; did you mean `recipes`? legal keys: name, "),
-        ("population.cuont", "no key `population.cuont`; did you mean `count`?"),
+        ("recipe.basic", "no key `recipe` (did you mean 'recipes'?); legal keys: name, "),
+        ("population.cuont", "no key `population.cuont` (did you mean 'count'?)"),
         ("population.count.more", "`population.count` has no keys of its own"),
     ],
 )
@@ -72,13 +72,37 @@ def test_a_first_sweep_is_legal_and_hits_its_band(tmp_path: Path, resolution: in
     in_this_process(tmp_path, "init", "first", *given)
     sweep = Sweep.load(tmp_path / "sweeps" / "first.yaml")
     assert (list(sweep.datasets), sweep.source) == (["digits", "gratings", "blobs"], "digits")
+    flips = [sweep.recipes["basic"].for_dataset(label).flip for label in sweep.datasets]
+    assert flips == [False, True, True]
     assert len(sweep.population.population()) == 20
     assert "is there already" in in_this_process(tmp_path, "init", "first", *given, expect=2).stderr
+
+
+def test_a_first_sweep_says_which_images_are_mirrored(tmp_path: Path) -> None:
+    given = ["--datasets", "digits,photos,mnist", "--no-flip", "mnist"]
+    told = in_this_process(tmp_path, "init", "first", *given).stdout
+    assert "images of photos are mirrored" in " ".join(told.split())
+    sweep = Sweep.load(tmp_path / "sweeps" / "first.yaml")
+    flips = {label: sweep.recipes["basic"].for_dataset(label).flip for label in sweep.datasets}
+    assert flips == {"digits": False, "photos": True, "mnist": False}
+    # What is known of a dataset that is not made yet.
+    assert (sweep.population.resolution, sweep.population.classes) == (8, 10)
+
+
+def test_a_first_sweep_of_networks_by_name(tmp_path: Path) -> None:
+    given = ["--datasets", "digits,blobs", "--networks", "resnet20,mine:net"]
+    in_this_process(tmp_path, "init", "nets", *given)
+    sweep = Sweep.load(tmp_path / "sweeps" / "nets.yaml")
+    assert sweep.population.networks == ["resnet20", "mine:net"]
+    assert (sweep.population.count, sweep.population.resolution) == (None, 8)
+    assert sweep.replicates.architectures == 2
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
+        (["--datasets", "a,b", "--networks", "resnet21"], "`population.networks` = ['resnet21']"),
+        (["--datasets", "a,b", "--no-flip", "c"], "--no-flip: c is none of the datasets"),
         (["--datasets", "a,b", "--count", 0], "`population.count` = 0"),
         (["--datasets", "a,b", "--flops", "2,1"], "`population.flops`"),
     ],

@@ -2,13 +2,12 @@
 
 import io
 
-import pandas as pd
 import pytest
 from rich.console import Console
 
 from anynet_study.cli.tables import (
     cell_text,
-    frame_cells,
+    column_cells,
     number,
     print_table,
     table_text,
@@ -61,11 +60,11 @@ def test_markup_is_text_and_the_console_says_how_wide() -> None:
     assert console.file.getvalue() == "[bold]  n\n[red]x  1\n"  # type: ignore[attr-defined]
 
 
-def test_frames_become_cells() -> None:
-    frame = pd.DataFrame({"id": ["a", None], "error": [12.345, float("nan")], "p": [0.5, 1.0]})
-    headings, rows, left = frame_cells(frame)
-    assert (headings, left) == (["id", "error", "p"], {0})
-    assert rows == [["a", "12.35", "0.5000"], ["", "", "1.0000"]]
+def test_columns_become_cells() -> None:
+    columns = {"id": ["a", None], "error": [12.345, float("nan")], "p": [0.5, 1.0], "n": [1, None]}
+    headings, rows, left = column_cells(columns)
+    assert (headings, left) == (["id", "error", "p", "n"], {0})
+    assert rows == [["a", "12.35", "0.5000", "1"], ["", "", "1.0000", ""]]
 
 
 def test_numbers() -> None:

@@ -128,7 +128,7 @@ SHORT = {"epochs": 2, "warmup_epochs": 0}
 @pytest.mark.parametrize(
     ("tuning", "recipe", "told"),
     [
-        ({"space": {"lrr": [1]}}, {}, "unknown key `space.lrr`; did you mean `lr`?"),
+        ({"space": {"lrr": [1]}}, {}, "unknown key `space.lrr` (did you mean 'lr'?)"),
         ({"space": {"lr": "loguniform(1, 0.1)"}}, {}, "is empty: the lower end comes first"),
         ({"space": {"lr": "loguniform(0, 1)"}}, {}, "logarithms need ends above 0"),
         ({"space": {"lr": "normal(0, 1)"}}, {}, LEGAL),
@@ -147,7 +147,7 @@ SHORT = {"epochs": 2, "warmup_epochs": 0}
         ({"space": {"lr": [1, 2]}, "scheduler": "grid"}, {}, "but the grid has 2: leave it out"),
         ({"scheduler": "tpe"}, {}, "input should be 'random', 'grid', 'halving' or 'asha'"),
         ({"on": "test"}, {}, "input should be 'validation'"),
-        ({"trails": 3}, {}, "unknown key `recipes.tuned.tuning.trails`; did you mean `trials`?"),
+        ({"trails": 3}, {}, "unknown key `recipes.tuned.tuning.trails` (did you mean 'trials'?)"),
         ({}, {"overrides": {"digits": {"lr": 1}}}, "overrides.digits.lr: tuning has it in its"),
         ({}, {"overrides": {"digits": SHORT}}, "overrides.digits.epochs: 2 are too few"),
         ({}, SHORT, "epochs: 2 are too few: the rungs would have"),

@@ -39,7 +39,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 #: What figures show of differences and of worths; that of noisy members can be anything.
 RANGE, MOST = (-0.85, 0.65), 1.1
-WORTH = "worth: mean correlation with six targets"
+WORTH = "worth: mean correlation\nwith six targets"
 
 
 def data_of(study: Study) -> Data:
@@ -51,20 +51,30 @@ def data_of(study: Study) -> Data:
 def tables(study: Study) -> dict[str, str]:
     """The tables of README.md as Markdown, by title."""
     data = data_of(study)
-    return tables_of(data, contrasts.worths(data))
+    worths = contrasts.worths(data)
+    return tables_of(data, worths, *shown(data, worths))
 
 
-def tables_of(data: Data, worths: Worths) -> dict[str, str]:
-    """The same of errors and worths."""
-    primary, rest = contrasts.primary(data, worths), (data, worths)
+def shown(data: Data, worths: Worths) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """What figures and tables show: primary contrasts, members, and each contrast three ways."""
+    asked = (contrasts.primary, contrasts.by_member, contrasts.side_by_side)
+    primary, members, ways = (answer(data, worths) for answer in asked)
+    return primary, members, ways
+
+
+def tables_of(
+    data: Data, worths: Worths, primary: pd.DataFrame, members: pd.DataFrame, ways: pd.DataFrame
+) -> dict[str, str]:
+    """The same, of errors and worths, and of what is `shown`."""
+    primary = primary.copy()
     ends = zip(primary.pop("random_low"), primary.pop("random_high"), strict=True)
     primary.insert(5, "targets at random", [wording.interval(*both) for both in ends])
     found = {
         "Primary contrasts of worth; their intervals hold together at 95%": primary,
         "Two classes for targets of two classes": two_classes(worths, len(data.errors)),
-        "Members, and their worth on average over the six targets": contrasts.by_member(*rest),
+        "Members, and their worth on average over the six targets": members,
         "Images and steps crossed": contrasts.images_and_steps(worths),
-        "Each contrast three ways, each interval at 95%": contrasts.side_by_side(*rest),
+        "Each contrast three ways, each interval at 95%": ways,
         "Among the quarter of architectures that err least on the target": contrasts.best_quarter(
             data
         ),
@@ -107,9 +117,8 @@ def best(worths: Worths) -> pd.DataFrame:
 
 
 @style.styled
-def contrast_figure(data: Data, worths: Worths) -> Figure:
+def contrast_figure(family: pd.DataFrame, ways: pd.DataFrame, n: int) -> Figure:
     """The seven contrasts, each in three ways, and the band of differences that do not matter."""
-    family, ways = contrasts.primary(data, worths), contrasts.side_by_side(data, worths)
     drawn = style.one_panel(style.TWO_COLUMNS * 0.8, 3.4)
     axes, places = drawn.first, np.arange(len(family))
     axes.axvspan(-SMALLEST, SMALLEST, color="0.92", linewidth=0)
@@ -134,15 +143,15 @@ def contrast_figure(data: Data, worths: Worths) -> Figure:
     for place, end in enumerate(family["high"]):
         if end > RANGE[1]:
             axes.text(RANGE[1], place, f"to {end:.2f} →", ha="right", va="center", fontsize=6)
-    axes.set_xlabel(f"difference of worth (n = {len(data.errors)} architectures, six targets)")
+    axes.set_xlabel(f"difference of worth (n = {n} architectures, six targets)")
     drawn.legend(*axes.get_legend_handles_labels())
     return drawn.figure
 
 
 @style.styled
-def worth_figure(data: Data, worths: Worths) -> Figure:
+def worth_figure(members: pd.DataFrame) -> Figure:
     """What members are worth against classes, images and steps, each with the centre."""
-    table = contrasts.by_member(data, worths).set_index("member")
+    table = members.set_index("member")
     drawn = style.panels(3, 2.3, sharey=True)
     for axes, factor in zip(drawn.axes, FACTORS, strict=True):
         whole = table.loc["cifar10", "worth"]
@@ -171,12 +180,13 @@ def main() -> None:
     study = anynet_study.load(BUNDLE)
     data = data_of(study)
     worths = contrasts.worths(data)
-    plots.save(contrast_figure(data, worths), HERE / "figures" / "contrasts")
-    plots.save(worth_figure(data, worths), HERE / "figures" / "worths")
+    primary, members, ways = shown(data, worths)
+    plots.save(contrast_figure(primary, ways, len(data.errors)), HERE / "figures" / "contrasts")
+    plots.save(worth_figure(members), HERE / "figures" / "worths")
     write_report(study, HERE / "report")
     contrasts.by_target(data).to_csv(HERE / "worths.csv", index=False, float_format="%.4f")
     page = HERE / "README.md"
-    page.write_text(with_tables(page.read_text(), tables_of(data, worths)))
+    page.write_text(with_tables(page.read_text(), tables_of(data, worths, primary, members, ways)))
 
 
 if __name__ == "__main__":

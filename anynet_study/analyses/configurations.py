@@ -59,7 +59,8 @@ CONFIGURATIONS = Analysis[Study](
     title="Configurations of the 15 best (a quarter at most): mean±std (the best one)",
     table=configurations,
     question="What do the best architectures look like?",
-    formula="mean ± standard deviation of each stage parameter over the best architectures",
+    formula="mean ± standard deviation of each stage parameter over the 15 best (a quarter of all "
+    "at most)",
     source="paper 1, section 6.2.2 and Figure A7",
     avoid=("as evidence that a parameter matters: the best of a sample share what the sample has"),
     needs=("population",),
@@ -86,7 +87,7 @@ CONFIGURATIONS = Analysis[Study](
 
 def bins(study: Study) -> pd.DataFrame:
     """The mean accuracy of the ten best among architectures of few, more and many parameters."""
-    population = study.population.set_index("architecture")
+    population = study.architectures.set_index("architecture")
     if "parameters" not in population or population["parameters"].nunique() < 2:
         raise UserError("the architectures' numbers of parameters are not known, or all the same")
     errors = apr.check_errors(study.errors, 0)
@@ -118,13 +119,13 @@ BINS = Analysis[Study](
     title="Mean accuracy of the ten best among few, more and most parameters",
     table=bins,
     question="How good are the best architectures of each size?",
-    formula="mean accuracy of the ten best in each bin of a covariate",
+    formula="mean accuracy of the ten best in each third of the architectures by parameters",
     source="paper 5, section 5.2",
     avoid=(
-        "to compare bins of very different counts: the best ten of many are more extreme than the "
-        "best ten of few"
+        "with 30 architectures or fewer: a third has then no more than ten, of which none is left "
+        "out"
     ),
-    needs=("population",),
+    needs=("architectures",),
     headings={"architectures": "n", "from": "", "to": "", "mean": "mean of the best"},
     figures=(
         StudyFigure(
@@ -147,16 +148,17 @@ POPULATION = Analysis[Study](
     title="The population",
     table=None,
     question="What was sampled?",
-    formula="counts, and the distributions of FLOPs, parameters, depths and widths",
+    formula="the distributions of FLOPs, parameters, activations, and sums of depths and widths",
+    source="paper 1, section 4.1",
     avoid="to judge the sampling of a design space by its accepted architectures alone",
-    needs=("population",),
+    needs=("architectures",),
     figures=(
         StudyFigure(
             name="population",
             title="Distributions",
             caption="The sampled architectures.",
-            draw=lambda study, _: plots.population_grid(study.population),
-            data=lambda study: plots.population_data(study.population).reset_index(),
+            draw=lambda study, _: plots.population_grid(study.architectures),
+            data=lambda study: plots.population_data(study.architectures).reset_index(),
             expected=True,
         ),
     ),

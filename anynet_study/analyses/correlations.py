@@ -69,10 +69,10 @@ CORRELATIONS = Analysis[Study](
     title="Correlation of the errors, every pair of datasets",
     table=correlations,
     question="Do two datasets rank the architectures alike?",
-    formula="ρ(x, y) = Pearson's r of the ranks of the errors on x and on y",
+    formula="ρ(x, y) = Pearson's r of the (mid)ranks of the errors on x and on y",
     source="paper 1, section 4.2 and Figure A8",
     avoid=(
-        "as evidence of a cause: in a wide band of FLOPs, errors correlate only because all of "
+        "as evidence of a cause: in a wide band of FLOPs, errors can correlate only because all of "
         "them fall with size"
     ),
     headings={"source": "dataset", "target": "and", "estimate": "correlation"}
@@ -176,7 +176,6 @@ SIZES = Analysis[Study](
     table=sizes,
     question="How many architectures would narrower intervals need?",
     formula="n needed = n (width here / width wanted)²",
-    source="paper 1, section 4.2",
     avoid=("where training noise limits a correlation: more architectures do not raise that limit"),
     headings={"estimate": "correlation", "for_half": "n for half the width"}
     | {"for_a_tenth": "n for a width of 0.1"},
@@ -235,8 +234,9 @@ WIDTHS = Analysis[Study](
     title="Width of the intervals of smaller studies: median and spread, and Fisher's",
     table=widths,
     question="How wide would the intervals of a smaller study be?",
-    formula="median width of the intervals of random subsamples of m architectures",
-    source="paper 1, section 4.2",
+    formula="median width of the intervals of random subsamples of m architectures; Fisher's: that "
+    "of tanh(artanh ρ ± q √((1 + ρ²/2) / (m - 3))), q the normal quantile",
+    source="Bonett and Wright 2000 for the approximation",
     avoid=(
         "for more architectures than there are here: subsamples say nothing about larger studies"
     ),

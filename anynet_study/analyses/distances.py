@@ -95,10 +95,10 @@ DISTANCE_AND_CORRELATION = Analysis[Study](
     table=distance,
     question="Do datasets whose images are alike rank architectures alike?",
     formula=(
-        "ρ(distance of the features, correlation of the errors) over the pairs of datasets; p by "
-        "permuting datasets"
+        "Spearman's ρ(FID of the images, correlation of the errors) over the pairs of datasets; p "
+        "by permuting datasets"
     ),
-    source="paper 3",
+    source="paper 3, Figure 3 and Appendix M; Mantel 1967 for p",
     avoid=(
         "with a handful of datasets: pairs that share a dataset are not independent observations"
     ),

@@ -124,7 +124,7 @@ STAGES = Analysis[Study](
     title="Correlation of the errors with every parameter, and given FLOPs and parameters",
     table=stages,
     question="Which parameters of which stages correlate with the errors, also at equal cost?",
-    formula="ρ(error, parameter), and the partial ρ given FLOPs and parameters",
+    formula="ρ(error, parameter of a stage), and the partial ρ given FLOPs and parameters",
     source="paper 1, section 4.4",
     avoid=(
         "to rank parameters that correlate with each other, as the widths of neighbouring stages do"
@@ -158,7 +158,7 @@ STAGES = Analysis[Study](
     shown="folded",
     caption="Every parameter as a table",
     note="d: depth, w: width, b: bottleneck ratio, g: group width. “Given the others”: at equal "
-    "FLOPs and parameters. “Flips”: significantly of the opposite sign on another "
+    "FLOPs and parameters. “Flips”: significant here and, with the opposite sign, on another "
     "dataset.",
 )
 
@@ -176,11 +176,12 @@ def importance(study: Study) -> pd.DataFrame:
 
 IMPORTANCE = Analysis[Study](
     name="importance",
-    title="Importance of every parameter to a forest that predicts the errors (share of variance)",
+    title="Importance of every parameter to a forest that predicts ranks (share of their variance)",
     table=importance,
     question="Which parameters predict the errors?",
-    formula="decrease of R² on held-out architectures when the values of a parameter are shuffled",
-    source="paper 1, section 6.2.2; Nadeau and Bengio 2003",
+    formula="decrease of the R² of predicted ranks of errors, on held-out architectures, when the "
+    "values of a parameter are shuffled",
+    source="Breiman 2001; Nadeau and Bengio 2003 for the interval",
     avoid=(
         "where R² is not above 0: the forest has learned nothing, and its importances mean nothing"
     ),
@@ -190,7 +191,7 @@ IMPORTANCE = Analysis[Study](
         StudyFigure(
             name="importance",
             title="Importance to a forest",
-            caption="How much worse a forest predicts the errors of architectures that it has not "
+            caption="How much worse a forest predicts the ranks of architectures that it has not "
             "seen when one parameter is shuffled, as a share of their variance.",
             draw=lambda study, table: plots.importance_grid(table),
             panels="dataset",
@@ -212,8 +213,8 @@ TRAINING_DRIVERS = Analysis[Study](
     title="Correlation of the training errors with the architecture",
     table=training_drivers,
     question="Do deeper or wider architectures fit the training images better?",
-    formula="ρ(training error at the end, sum of depths) and of widths",
-    source="paper 1, sections 4.4 and 6.2.2",
+    formula="ρ(training error of the last epoch, sum of depths), and with the sum of widths",
+    source="paper 1, section 6.1.5 and Figure A4B",
     avoid=(
         "to compare recipes with different augmentation: training errors are those on augmented "
         "images"

@@ -148,10 +148,9 @@ def _datasets_of(study: "OpenStudy") -> list[dict[str, Any]]:
 
 
 def _noise_of(runs: "pd.DataFrame") -> "pd.DataFrame":
-    from anynet_study.analyses.noise import MOST_RESAMPLES
     from anynet_study.apr import noise_ceiling
 
-    return noise_ceiling(runs.drop(columns="status"), resamples=MOST_RESAMPLES)
+    return noise_ceiling(runs.drop(columns="status"))
 
 
 def concerns(evidence: Evidence) -> list[Concern]:
@@ -330,5 +329,9 @@ def _few(evidence: Evidence) -> list[Concern]:
         f"With {counted(count, 'architecture')}{weighted} the intervals are wide: read this as a "
         "first impression."
     )
-    advice = "Raise population.count: finished runs are kept." if evidence.trains else ""
+    advice = (
+        "Take more (population.count or networks): finished runs are kept."
+        if evidence.trains
+        else ""
+    )
     return [Concern("few", text, advice, worth < TOO_FEW)]

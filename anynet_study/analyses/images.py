@@ -66,7 +66,7 @@ SIGNIFICANCE = Analysis[Study](
         "mid-p of a binomial test with probability 1/2: of the images that just one of the two "
         "classifies correctly, how many are the first one's"
     ),
-    source="paper 2, section 3.3; Fagerland et al. 2013",
+    source="McNemar 1947; Fagerland et al. 2013",
     avoid=(
         "to allow for training noise: two trainings of one architecture can differ significantly, "
         "too"
@@ -202,7 +202,7 @@ LABEL_SETS = Analysis[Study](
         "accuracy on the images of some classes, where predictions are chosen among all classes or "
         "among these alone"
     ),
-    source="paper 5, section 5.2",
+    source="paper 5, section 5.2 and Appendix E.3",
     avoid="to compare label sets with each other: fewer classes are easier to guess",
     needs=("predicted",),
     headings={"chosen_among": "chosen among", "label_set": "label set"},

@@ -1,7 +1,6 @@
 """How much of the errors is training noise (paper 1, section 6.1.3; paper 4, Figures 1a and 8a)?"""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -11,8 +10,6 @@ from anynet_study.errors import UserError
 from anynet_study.plots import wording
 from anynet_study.study import NO_REPLICATES, Study
 
-#: Resamples that the intervals of reliabilities need.
-MOST_RESAMPLES = 2_000
 #: Lines of architectures that a reader can follow at all.
 MOST_LINES = 200
 #: Two parts of a table of proxies.
@@ -21,16 +18,10 @@ MEASURED, FREED = "as measured", "proxies freed of noise"
 
 def noise(study: Study) -> pd.DataFrame:
     """Variance within and between architectures, and the ceiling of correlations."""
-    table = apr.noise_ceiling(study.replicates, **noise_options(study))
+    table = apr.noise_ceiling(study.replicates, study.options.method, study.options.level)
     if table.empty:
         raise UserError(NO_REPLICATES)
     return table
-
-
-def noise_options(study: Study) -> dict[str, Any]:
-    """The options of reliabilities, which need fewer resamples than differences."""
-    how = study.options.correlating
-    return how | {"resamples": min(how["resamples"], MOST_RESAMPLES)}
 
 
 def known_noise(study: Study) -> pd.DataFrame | None:
@@ -71,8 +62,9 @@ NOISE = Analysis[Study](
     title="Training variability and the ceiling it puts on correlations",
     table=noise,
     question="How much of the differences is training noise?",
-    formula="ICC = σ²(between) / (σ²(between) + σ²(within)); ceiling = √ICC",
-    source="paper 1, section 6.1.3",
+    formula="ICC = σ²(between) / (σ²(between) + σ²(within)) of the ranks of runs, by one-way "
+    "analysis of variance; ceiling = √ICC",
+    source="paper 1, section 6.1.3 and Figure A3",
     avoid=(
         "as a property of the dataset alone: architectures of a wider band of FLOPs have a higher "
         "ICC"
@@ -97,13 +89,13 @@ NOISE = Analysis[Study](
     ),
     say=lambda study, table: noise_bounds(table),
     topic="Training noise",
-    most_resamples=MOST_RESAMPLES,
     section="noise",
     shown="open",
     note=(
         "ICC: the share of differences between architectures in the variance of the ranks of "
         "single runs (with --method pearson: of their errors). It is the correlation to be "
-        "expected between two runs of the same architectures."
+        "expected between two runs of the same architectures. Its interval is not by resamples, "
+        "but by Fisher's z with the jackknife's standard error."
     ),
     expected=True,
 )
@@ -120,7 +112,7 @@ CORRECTED = Analysis[Study](
     table=corrected,
     question="How would errors correlate if training had no noise?",
     formula="ρ / √(ICC(x) ICC(y))",
-    source="paper 1, section 6.1.3; Spearman's attenuation formula",
+    source="Spearman 1904 (attenuation)",
     avoid="where the interval of an ICC comes near 0: the quotient can then have any value",
     needs=("replicates",),
     headings={"source": "dataset", "target": "and", "estimate": "of single runs"}
@@ -166,8 +158,8 @@ RANK_PRESERVATION = Analysis[Study](
     ),
     source="paper 4, section 4.2 and Figures 1a and 8a",
     avoid=(
-        "to show that an order changes by chance alone: overlap is a conservative test, as 95% "
-        "intervals that just touch mean p < 0.01"
+        "as evidence that tied architectures are equally good: 95% intervals that just touch mean "
+        "p < 0.01, so that many tied pairs differ significantly"
     ),
     needs=("replicates",),
     headings={"same": "same order", "preserved": "order holds"},

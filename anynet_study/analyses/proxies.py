@@ -204,8 +204,8 @@ MATCH = Analysis[Study](
     "the member of the source's family with the nearest number of classes. The difference compares "
     "the two on the same architectures and resamples. The ranking on the source carries over where "
     f"the correlation is shown to be {apr.SMALLEST_CORRELATION} or more, in intervals that hold "
-    "for all targets together; it does not where it is shown to be less; otherwise that is "
-    "undecided.",
+    "for all targets together; it does not where it is shown to be less (where replicates tell "
+    "the noise of training: less than that leaves of it); otherwise that is undecided.",
     shown="open",
     expected=True,
 )
@@ -349,11 +349,11 @@ BEST_QUARTER = Analysis[Study](
     ),
     formula=(
         "ρ(proxy, target) over the n/4 that are best on the proxy; "
-        "|best n/10 on both| / (n/10), by chance 1/10"
+        "|best n/10 on both| / (n/10), by chance 1/10; both counts rounded up"
     ),
     source="Clopper and Pearson 1934 for the shares",
     avoid=(
-        "with fewer than 40 architectures: a quarter of them is then fewer than ten, and says "
+        "with fewer than 37 architectures: a quarter of them is then fewer than ten, and says "
         "little"
     ),
     needs=("roles",),
@@ -414,9 +414,9 @@ REGRET = Analysis[Study](
     question="How many points of error does it cost to choose an architecture by a proxy?",
     formula=(
         "E[target error of the best of the proxy's k best] - E[lowest target error of n], for "
-        "normal errors with correlation ρ"
+        "normal errors with Spearman's ρ"
     ),
-    source="paper 1, sections 4.2 and 5.1",
+    source="paper 1, section 5.1, for the question",
     avoid=(
         "where the lowest errors are far from normal, as with a floor that many architectures reach"
     ),
@@ -468,7 +468,7 @@ COSTS = Analysis[Study](
         "ρ(proxy, target) against mean seconds per run; Pareto-optimal: no proxy that costs as "
         "little or less correlates more"
     ),
-    source="paper 1, section 4.3",
+    source="paper 1, section 5.2, for the question",
     avoid="where runs were trained on machines of different speeds",
     needs=("roles",),
     headings={"cost": "seconds per run", "estimate": "correlation"}

@@ -223,7 +223,7 @@ SHIFT_AGREEMENT = Analysis[Study](
     title="Correlation of the errors on further test sets with those on the dataset's own",
     table=shift_agreement,
     question="Does the ranking hold on further test sets?",
-    formula="ρ(error on the own test set, error on the further one)",
+    formula="Spearman's ρ(error on the own test set, error on the further one)",
     source="paper 4, Appendix B.2",
     avoid="for test sets of a few hundred images: their sampling error lowers ρ",
     needs=("test_sets",),
@@ -337,7 +337,8 @@ SHIFT_RANKS = Analysis[Study](
     title="Mean error and rank over all test sets",
     table=shift_ranks,
     question="Which architecture is best over all test sets?",
-    formula="rank of the mean error over all test sets, with percentiles over resampled test sets",
+    formula="rank of the mean error over all test sets, the own among them, with percentiles over "
+    "resampled test sets",
     source="paper 4, Appendix B.2",
     avoid="where the test sets were chosen to favour an architecture",
     needs=("test_sets",),
@@ -409,8 +410,8 @@ RECIPE_ROBUSTNESS = Analysis[Study](
     table=recipe_robustness,
     question="Does another recipe err less on further test sets?",
     formula=(
-        "mean over architectures of the difference of mean errors over the shifts, between two "
-        "recipes"
+        "ρ(mean errors over the shifts under two recipes), and the mean over architectures of "
+        "their difference"
     ),
     source="paper 5, section 3",
     avoid=(
@@ -455,8 +456,8 @@ EFFECTIVE_ROBUSTNESS = Analysis[Study](
         "suggests?"
     ),
     formula=(
-        "accuracy on the shift - accuracy expected there from a line through the baseline, fitted "
-        "on the logit scale"
+        "accuracy on the shift - accuracy expected there from a line through the baseline (by "
+        "default all architectures), fitted on the logit scale"
     ),
     source="Taori et al. 2020; paper 5, section 3",
     avoid=("where accuracies on the own test set differ by hardly more than their sampling error"),

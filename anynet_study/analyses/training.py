@@ -33,8 +33,8 @@ CURVES = Analysis[Study](
     title="Test error by epoch",
     table=None,
     question="How do the errors fall during training?",
-    formula="median and outer quantiles of the test error over the architectures, by epoch",
-    source="paper 1, section 6.1",
+    formula="median, and 10% and 90% quantiles, of the test error over the architectures, by epoch",
+    source="paper 1, section 6.1.2 and Figure A2",
     avoid="to choose when to stop: test images must not be used for that",
     needs=("curves",),
     figures=(
@@ -151,8 +151,8 @@ BUDGET = Analysis[Study](
     ),
     source="paper 1, section 6.1.2",
     avoid=(
-        "where replicates differ more than architectures: no epoch then reproduces the final "
-        "ranking"
+        "where replicates differ more than architectures: what the epochs of one run agree on is "
+        "then its noise"
     ),
     needs=("curves",),
     headings={"keep": "wanted", "estimate": "reached", "share": "share of training"}
@@ -286,7 +286,7 @@ SOURCE_BY_RECIPE = Analysis[Study](
     "weights",
     table=source_by_recipe,
     question="Does the source predict targets better under another recipe?",
-    formula="ρ(source, target) under each recipe, and their paired difference",
+    formula="ρ(source under the main recipe, target under each recipe), and the paired difference",
     source="paper 1, section 6.2.1 and Figure A6",
     avoid=(
         "where the recipes were run on different architectures: only the few in common are compared"

@@ -53,9 +53,10 @@ TRANSFER = Analysis[Study](
     table=transfer,
     question="How much accuracy on a target goes with a point of accuracy on the source?",
     formula=(
-        "accuracy on the target = a + b · accuracy on the source, by least squares on the scale"
+        "accuracy on the target = a + b · accuracy on the source, by least squares in percent; "
+        "slope without noise: cov(x, y) / (var(x) - variance within architectures)"
     ),
-    source="paper 3, section 4; paper 4, section 4.2",
+    source="paper 3, section 4; paper 4, section 4.2; Fuller 1987, section 1.1",
     avoid="to extrapolate beyond the accuracies that were seen",
     needs=("roles",),
     headings=LINE,
@@ -98,7 +99,8 @@ BEYOND = Analysis[Study](
     title="Does the average of the other targets explain more than the source? (F-tests)",
     table=beyond,
     question="Do other targets explain a target beyond what the source does?",
-    formula="F of adding the mean of the other targets to a regression of the target on the source",
+    formula="F of adding the mean of the other targets to a regression of the target on the "
+    "source, and the reverse, of standardised logits of accuracies",
     source="paper 3, Appendix N.1; Fuller, Measurement Error Models, 1987, section 1.1",
     avoid=(
         "without replicates of the source: noise in it makes any other dataset seem to explain more"
@@ -144,7 +146,7 @@ OTHERS = Analysis[Study](
     table=others,
     question="Is another target a better proxy than the source?",
     formula="mean of ρ(other target, target) against ρ(source, target)",
-    source="paper 3, Appendix N",
+    source="paper 3, Appendix N.2",
     avoid="with two targets: there is only one other",
     needs=("roles",),
     headings={"rho_source": "source", "rho_others": "one other", "rho_average": "average of others"}

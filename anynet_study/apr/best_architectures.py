@@ -166,10 +166,9 @@ def _best(scores: Floats, top: int, resamples: int, seed: int, level: float) -> 
         counted = np.diff(drawn, axis=1, prepend=0)
         return counted @ best_first / drawn[:, -1]  # type: ignore[no-any-return]
 
-    # The mean of k varies as Student's t, in resamples too little; see `bootstrap.percentiles`.
-    k = max(averaged, 2)
+    # The mean of so many varies as Student's t, in resamples too little; see `widened`.
     resampled = resample(means, len(scores), resamples, seed)
-    low, high = (float(end[0]) for end in resampled.interval(widened(level, k, k - 1)))
+    low, high = (float(end[0]) for end in resampled.interval(widened(level, max(averaged, 2))))
     return {**row, "low": low, "high": high}
 
 

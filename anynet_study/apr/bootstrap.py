@@ -408,8 +408,13 @@ def resampled_mean(values: Floats, resamples: int, seed: int) -> Resampled:
     )
 
 
-def widened(level: float, n: int, freedom: int) -> float:
-    """The level of a normal interval as wide as Student's t, by the root of n / freedom as well."""
+def widened(level: float, n: float) -> float:
+    """The level of a normal interval as wide as Student's t of n, by the root of n / (n - 1) too.
+
+    Resamples of a small sample vary too little (expanded percentiles: Hesterberg, "What Teachers
+    Should Know About the Bootstrap", 2015). Of fewer than two, as of two.
+    """
+    freedom = max(n - 1, 1)
     wide = 2 * ndtr(np.sqrt(n / freedom) * stdtrit(freedom, (1 + level) / 2)) - 1
     return min(float(wide), 1 - 1e-9)  # of very few points: all that was drawn
 
@@ -419,13 +424,9 @@ def percentiles(
 ) -> tuple[Floats, Floats]:
     """Ends of percentile intervals over the first axis of `draws`; they hold the estimate.
 
-    A sample's (effective) `size` widens them as Student's t would: resamples of a small sample
-    vary too little (expanded percentiles: Hesterberg, "What Teachers Should Know About the
-    Bootstrap", 2015).
+    `widened` for a sample of an (effective) `size`.
     """
-    tail = (1 - level) / 2
-    if np.isfinite(size):
-        tail = float(ndtr(np.sqrt(size / (size - 1)) * stdtrit(size - 1, tail)))
+    tail = (1 - (widened(level, size) if np.isfinite(size) else level)) / 2
     low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
     return np.minimum(low, estimate), np.maximum(high, estimate)
 

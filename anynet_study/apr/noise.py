@@ -6,10 +6,12 @@ single run. What noise does to a correlation of ranks is told by the ICC of rank
 errors can be far higher where a few architectures err much more than all others.
 """
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from anynet_study.apr.bootstrap import (
     Resampled,
@@ -29,6 +31,8 @@ from anynet_study.apr.options import (
 )
 from anynet_study.errors import UserError
 
+#: Where the ICC is as good as -1, which has no place on Fisher's scale.
+SMALLEST_ICC = 1e-9 - 1
 KEYS = ["dataset", "architecture", "replicate"]
 CEILINGS = [
     *("dataset", "architectures", "replicates", "within_std", "between_std"),
@@ -43,8 +47,6 @@ CORRECTED = [
 def noise_ceiling(
     replicates: pd.DataFrame,
     method: Method = "spearman",
-    resamples: int = 2_000,
-    seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
     """Within- and between-architecture variability of each dataset that has replicates.
@@ -55,13 +57,17 @@ def noise_ceiling(
     ceiling]; `replicates` is the number of runs in all. The standard deviations are of the errors,
     from the variance components of the analysis of variance (a negative one shows as 0). `icc` is
     the reliability of what `method` correlates: of the errors with "pearson", else of their ranks,
-    where each run has the share of the first runs on the dataset that err less (`reliabilities`).
+    where each run has the share of the others' first runs on the dataset that err less
+    (`reliabilities`).
 
-    Its interval is a BCa bootstrap interval over architectures with all of their runs, as much
-    wider as Student's t for those trained twice or more. Nominal 95% ones of ranks held the truth
-    in 93% to 96% of 200 simulated studies each of 14 and 30 architectures that were all trained
-    twice (normal and lognormal effects, and 2% of runs that guess), but in 89% to 92% where 16 of
-    100 were: there they are too narrow, mostly at their lower end.
+    Its interval is Fisher's: on the scale z = artanh(icc), Student's t of the m architectures that
+    were trained twice or more, with the jackknife's standard error over architectures, which holds
+    for skewed effects and outliers too (Arvesen and Schmitz, "Robust procedures for variance
+    component problems using the jackknife", 1970). As few often show too little of the noise, it
+    is at least that of m pairs of normal errors, 1 / sqrt(m - 3/2) (Fisher, "Statistical Methods
+    for Research Workers", 1925). With m = 1 the interval is -1 to 1. Nominal 95% ones of ranks held
+    the truth in 93% to 97% of simulated studies (`benchmarks/coverage.py`: normal and lognormal
+    effects, runs that guess); those of errors ("pearson") of normal effects only.
 
     `ceiling` = sqrt(icc, clipped to 0..1) bounds the correlation of single-run errors with a
     partner that is measured without noise (exactly of Pearson's r, nearly of Spearman's rho).
@@ -71,10 +77,10 @@ def noise_ceiling(
     >>> runs = {"architecture": list("aabbcc"), "replicate": [0, 1] * 3}
     >>> runs = pd.DataFrame({**runs, "dataset": "big", "error": [30, 30.4, 33, 32.8, 36, 36.4]})
     >>> noise_ceiling(runs)[["dataset", "within_std", "between_std", "icc", "ceiling"]].round(2)
-      dataset  within_std  between_std   icc  ceiling
-    0     big        0.24          3.0  0.89     0.94
+      dataset  within_std  between_std  icc  ceiling
+    0     big        0.24          3.0  1.0      1.0
     """
-    check_level(level, resamples, seed)
+    check_level(level)
     runs = check_long(replicates, KEYS, "replicates").dropna()
     runs = runs.sort_values("replicate", kind="stable")
     rows = []
@@ -83,12 +89,10 @@ def noise_ceiling(
         table = _grouped(part)
         repeated = int((table["count"] > 1).sum())
         if len(table) >= 2 and repeated:
-            icc = _reliability(part, table.index, method, resamples, seed)
-            ends = icc.interval(widened(level, repeated, max(repeated - 1, 1)))
+            icc = _reliability(part, table.index, method, 0, 0)
             parts = _components(np.ones((1, len(table))), table)
             within, between = (float(np.sqrt(max(part.item(), 0.0))) for part in parts)
-            # With few repeated, they can lie beyond what a correlation can be.
-            value, low, high = np.clip([icc.estimate[0], ends[0][0], ends[1][0]], -1, 1).tolist()
+            value, low, high = _icc_interval(icc, repeated, level)
             row = {"dataset": dataset, "architectures": len(table), "replicates": len(part)}
             row |= {"within_std": within, "between_std": between, "icc": value}
             row |= {"icc_low": low, "icc_high": high}
@@ -103,21 +107,44 @@ def reliabilities(
     method: Method = "spearman",
     resamples: int = 10_000,
     seed: int = 0,
+    needed: Sequence[str] = (),
 ) -> dict[str, Resampled]:
     """By dataset on which some architecture was trained twice: the reliability of a single run.
 
     That is its correlation with another run of the same architectures: the intraclass correlation,
     by one-way analysis of variance, of errors ("pearson"), or of their ranks. Resamples are of the
     `architectures`, in their order, so that they go with `resample_correlations` of a table of
-    them.
+    them. Raises UserError for datasets `needed` on which none was, and for method="kendall", which
+    no formula corrects for noise.
     """
+    if method == "kendall":
+        raise UserError("method: kendall is not corrected for noise; legal: spearman, pearson")
     runs = check_long(replicates, KEYS, "replicates").dropna()
     runs = runs.sort_values("replicate", kind="stable")
     found = {}
     for dataset, part in runs.groupby("dataset", sort=False):
         if part["architecture"].duplicated().any():
             found[str(dataset)] = _reliability(part, architectures, method, resamples, seed)
+    for name in needed:
+        if name not in found:
+            raise UserError(f"replicates: nothing on {name} was trained twice")
     return found
+
+
+def _icc_interval(icc: Resampled, repeated: int, level: float) -> tuple[float, float, float]:
+    """The ICC, within -1 to 1, and the ends of its interval; `noise_ceiling` says how."""
+    # With few repeated, it can lie beyond what a correlation can be.
+    value, left_out = float(np.clip(icc.estimate[0], -1, 1)), icc.jackknife[0]
+    if np.isnan(value):
+        return value, np.nan, np.nan
+    pairs = max(repeated, 2)
+    # No noise at all stands for what a rank correlation of so many pairs cannot tell from it.
+    inside = max(value, SMALLEST_ICC) if value < 1 else 1 - 6 / (pairs * (pairs**2 - 1))
+    error = np.sqrt((len(left_out) - 1) * left_out.var()) / (1 - inside**2)
+    error = max(error, 1 / np.sqrt(pairs - 1.5))
+    reach = np.nan_to_num(stdtrit(repeated - 1, (1 + level) / 2) * error, nan=np.inf)
+    ends = np.tanh(np.arctanh(inside) + reach * np.array([-1, 1]))
+    return value, float(min(ends[0], value)), float(max(ends[1], value))
 
 
 def first_runs(replicates: pd.DataFrame) -> pd.DataFrame:
@@ -161,11 +188,11 @@ def single_runs(means: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
 def freed(correlations: Resampled, reliability: Resampled) -> Resampled:
     """Correlations (p,) over the root of the reliability, (p,) or (1,), of what is at one side."""
-    return correlations.combined(_freed, reliability)
 
+    def divided(correlation: Floats, icc: Floats) -> Floats:
+        return correlation / np.sqrt(np.where(icc > 0, icc, np.nan))
 
-def _freed(correlation: Floats, reliability: Floats) -> Floats:
-    return correlation / np.sqrt(np.where(reliability > 0, reliability, np.nan))
+    return correlations.combined(divided, reliability)
 
 
 def _grouped(runs: pd.DataFrame) -> pd.DataFrame:
@@ -178,10 +205,11 @@ def _reliability(
 ) -> Resampled:
     """Of one dataset, whose runs are in order of their replicates."""
     if method != "pearson":
-        errors = runs["error"].to_numpy()
-        first = np.sort(runs.drop_duplicates("architecture")["error"].to_numpy())
-        places = [np.searchsorted(first, errors, side) for side in ("left", "right")]
-        runs = runs.assign(error=sum(places) / (2 * len(first)))
+        errors, first = runs["error"], runs.groupby("architecture")["error"].first()
+        own, rising = runs["architecture"].map(first), np.sort(first.to_numpy())
+        less = np.searchsorted(rising, errors, "left") - (own < errors)
+        no_more = np.searchsorted(rising, errors, "right") - (own <= errors)
+        runs = runs.assign(error=(less + no_more) / (2 * max(len(first) - 1, 1)))
     table = _grouped(runs).reindex(architectures)
 
     def icc(counts: Multiplicities) -> Floats:
@@ -227,12 +255,12 @@ def corrected_correlations(
 
     Intervals are BCa bootstrap intervals over architectures with all of their runs, so that the
     corrected one allows for the uncertainty of the ICCs; it is wider as that of `noise_ceiling` is.
-    It is NaN where most resamples, or one left-out architecture, leave no ICC. Raises UserError for
-    method="kendall", which no such formula corrects.
+    Where most resamples, or one left-out architecture, leave no ICC, noise may be all there is; as
+    noise only draws correlations towards 0, the interval then reaches from the end of the measured
+    one's that is nearer 0 to 1 or -1 (both of them where that holds 0). Raises UserError as
+    `reliabilities` does.
     """
     check_level(level, resamples, seed)
-    if method == "kendall":
-        raise UserError("method: kendall is not corrected for noise; legal: spearman, pearson")
     runs = check_long(replicates, KEYS, "replicates").dropna()
     runs = runs.sort_values("replicate", kind="stable")
     datasets = list(dict.fromkeys(replicates["dataset"]))
@@ -251,9 +279,12 @@ def corrected_correlations(
             estimate = resampled[index : index + 1]
             corrected = freed(freed(estimate, noise[x]), noise[y])
             fewer = min(replicated[x], replicated[y])
-            wider = widened(level, fewer, max(fewer - 1, 1))
-            ends = {**estimate.columns(level), **corrected.columns(wider, "corrected")}
+            wider = corrected.columns(widened(level, fewer), "corrected")
+            ends = {**estimate.columns(level), **wider}
             row = {"source": x, "target": y, **{key: value[0] for key, value in ends.items()}}
+            if np.isnan(row["corrected_low"]) and np.isfinite(row["low"]):
+                row["corrected_low"] = row["low"] if row["low"] > 0 else -1.0
+                row["corrected_high"] = row["high"] if row["high"] < 0 else 1.0
             row |= {"icc_source": noise[x].estimate[0], "icc_target": noise[y].estimate[0]}
             row |= {"n": slab.counts[index], "replicated": fewer}
             rows.append(row)

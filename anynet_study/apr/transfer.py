@@ -22,7 +22,8 @@ from anynet_study.errors import UserError
 #: Statistics of a fit that have an interval.
 ESTIMATES = ("correlation", "slope", "intercept", "r2", "adjusted_r2")
 ENDS = tuple(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high"))
-
+#: Why a slope free of noise has no interval.
+UNBOUNDED = "noise may be all there is on the source: no bound of the slope without it"
 FREED = tuple(f"freed_slope{end}" for end in ("", "_low", "_high"))
 
 
@@ -55,7 +56,9 @@ def transfer_fits(
     where `replicates` tell it (long: architecture, dataset, replicate, score, in the same units):
     cov(x, y) / (var(x) - w), of first runs x with variance w within architectures (Fuller,
     "Measurement Error Models", 1987, section 1.1), with a BCa interval over architectures, as much
-    wider as Student's t for those trained twice. NaN without replicates. Where there is no fit
+    wider as Student's t for those trained twice. NaN without replicates; where noise may be all
+    that architectures differ by on the source, no interval has an end, and `note` says so. Where
+    there is no fit
     (fewer than 4 models, a constant column) its numbers are NaN and `note` says why.
     """
     check_choice("scale", scale, Scale)
@@ -118,7 +121,7 @@ def covariate_fits(
 
 def _freed_slope(
     runs: pd.DataFrame, y: pd.Series, resamples: int, seed: int, level: float
-) -> dict[str, float]:
+) -> dict[str, object]:
     """The slope of y on the source without the noise that its single `runs` tell."""
     runs = runs.sort_values("replicate", kind="stable")
     known = runs[np.isfinite(runs["score"])].groupby("architecture")["score"]
@@ -140,8 +143,10 @@ def _freed_slope(
         return found
 
     found = resample(slope, len(x), resamples, seed)
-    ends = found.columns(widened(level, twice, twice - 1), "freed_slope")
-    return {name: float(value[0]) for name, value in ends.items()}
+    ends = found.columns(widened(level, twice), "freed_slope")
+    known = np.isfinite(ends["freed_slope_low"]).all()
+    row: dict[str, object] = {name: float(value[0]) for name, value in ends.items()}
+    return row if known else {**row, "note": UNBOUNDED}
 
 
 def fit_row(

@@ -72,7 +72,7 @@ def formatted(study: Study, name: str, layout: str) -> str:
         return str(table.to_csv(index=False, lineterminator="\n"))
     if layout == "json":
         return json.dumps(records(table), indent=2) + "\n"
-    grid = grid_of(table, study.analyses[name])
+    grid = grid_of(study.called(table), study.analyses[name])
     if layout == "latex":
         return _latex(study, name, grid)
     return table_text(grid.headings, _typed(grid).rows, left=grid.names)
@@ -125,7 +125,7 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
     for name in names:
         table = study.tables[name]
         if len(table) <= MANY_ROWS or whole or name == "configurations":
-            print_analysis(console, study.analyses[name], table)
+            print_analysis(console, study.analyses[name], study.called(table))
         else:
             console.print(f"\n{study.analyses[name].title}", style="bold")
             if name == "correlations":

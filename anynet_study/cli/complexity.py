@@ -1,6 +1,5 @@
 """`anynet-study complexity`: what networks cost, one by its stages, several in a table."""
 
-import difflib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +10,10 @@ import typer
 
 from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError, amount
+from anynet_study.errors import UserError, amount, counted, nearest
 
 if TYPE_CHECKING:
-    from anynet_study.design_space import Architecture, Costs, NetworkPart, Population
+    from anynet_study.design_space import AnyNetwork, Architecture, Costs, NetworkPart, Population
 
 POPULATIONS = (".parquet", ".csv")
 ARCHITECTURES = (".yaml", ".yml", ".json")
@@ -33,7 +32,8 @@ def complexity(
         list[str] | None,
         typer.Argument(
             metavar="NETWORK",
-            help="Name of a reference network such as resnet50, YAML or JSON file of an "
+            help="Name of a reference network such as resnet50, of a function of your own "
+            "(module:function) or of a library's model (timm:NAME), YAML or JSON file of an "
             "architecture, the JSON itself, a population's Parquet, CSV or JSON file, or a study.",
         ),
     ] = None,
@@ -66,10 +66,12 @@ def complexity(
       anynet-study complexity resnet50
       anynet-study complexity regnetx_400mf regnety_400mf resnet18
       anynet-study complexity architecture.yaml --resolution 32 --classes 10
+      anynet-study complexity my_networks:vgg --resolution 8 --classes 10
       anynet-study complexity population.parquet --id 77a1b3dd2f0c94e1
       anynet-study complexity --list
     """
     from anynet_study.design_space import REFERENCE_NAMES, Population
+    from anynet_study.sweep import named
 
     sources = [*(networks or ()), *(REFERENCE_NAMES if names else ())]
     if not sources:
@@ -79,13 +81,13 @@ def complexity(
         raise UserError("--id chooses from a population; give its file, and nothing else")
     if alone and not architecture_id:
         file = _population_file(sources[0]) or sources[0]
-        _show_population(Population.read(file, resolution, classes), batch, as_json)
+        _show_population(Population.read(file, resolution, classes, named), batch, as_json)
         return
     found = [_counted(source, architecture_id, resolution, classes, batch) for source in sources]
     if as_json:
         told = [_as_json(network, batch) for network in found]
         print(json.dumps(told[0] if len(told) == 1 else told))
-    elif len(found) == 1:
+    elif len(found) == 1 and found[0].parts:
         _show_one(found[0], batch)
     else:
         _show_several(found, batch)
@@ -93,20 +95,15 @@ def complexity(
 
 @dataclass(frozen=True)
 class Network:
-    """A network, the image side and number of classes at which it is counted, and its parts."""
+    """A network, the image side and number of classes at which it is counted, and its costs."""
 
     name: str
-    architecture: "Architecture"
+    architecture: "AnyNetwork"
     resolution: int
     classes: int
+    total: "Costs"
+    #: None of a network without stages.
     parts: "list[NetworkPart]"
-
-    @property
-    def total(self) -> "Costs":
-        """The costs of all parts together."""
-        from anynet_study.design_space import Costs
-
-        return Costs(*map(sum, zip(*(part.costs for part in self.parts), strict=True)))
 
     @property
     def place(self) -> str:
@@ -119,16 +116,27 @@ def _counted(
 ) -> Network:
     """Find a network and count; without resolution or classes, where it was published.
 
-    Raises UserError for what is neither a name nor a file, and for what is in no file.
+    Networks without stages are built and traced. Raises UserError for what is neither a name nor a
+    file, and for what is in no file.
     """
-    from anynet_study.design_space import costs_by_part, is_reference, published_at
+    from anynet_study.design_space import Costs, costs_by_part, is_reference, published_at
 
     published = published_at(source) if is_reference(source) else (224, 1000)
-    name, architecture = _found(source, architecture_id)
     resolution = published[0] if resolution is None else resolution
     classes = published[1] if classes is None else classes
-    parts = costs_by_part(architecture, resolution, classes, batch)
-    return Network(name, architecture, resolution, classes, parts)
+    place = resolution, classes
+    if ":" in source and not _is_inline(source) and not Path(source).exists():
+        from anynet_study.models import trace_network
+
+        network = trace_network(source, *place)
+        counts = network.costs_at(*place)
+        memory = network.training_memory(batch, *place)
+        total = Costs(counts.flops, counts.parameters, counts.activations, memory)
+        return Network(source, network, *place, total, [])
+    name, architecture = _found(source, architecture_id)
+    parts = costs_by_part(architecture, *place, batch)
+    total = Costs(*map(sum, zip(*(part.costs for part in parts), strict=True)))
+    return Network(name, architecture, *place, total, parts)
 
 
 def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
@@ -150,8 +158,8 @@ def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
         found = Population.read(population).find(architecture_id)
         if isinstance(found, ForeignNetwork):
             raise UserError(
-                f"{source}: {architecture_id} is {found.name}, which has no stages; what it costs "
-                "is in the columns of the population"
+                f"{source}: {architecture_id} is {found.name}, which has no stages; see what it "
+                f"costs with: anynet-study complexity {found.name}"
             )
         return architecture_id, found
     if _is_inline(source):
@@ -165,8 +173,7 @@ def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
         return canonical(source), reference(source)
     if path.suffix in ARCHITECTURES or path.exists():
         return source, Architecture.from_dict(load_yaml(path, "file of an architecture"))
-    near = difflib.get_close_matches(source.lower(), REFERENCE_NAMES, n=2)
-    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+    hint = nearest(source.lower(), REFERENCE_NAMES)
     raise UserError(f"{source}: neither a file nor a reference network{hint}; --list shows these")
 
 
@@ -223,7 +230,7 @@ def _show_several(networks: Sequence[Network], batch: int) -> None:
     """Print one row per network."""
     several = len({network.place for network in networks}) > 1
     where = "" if several else f" at {networks[0].place}"
-    print(f"{len(networks)} networks{where}; memory of training with batch {batch}\n")
+    print(f"{counted(len(networks), 'network')}{where}; memory of training with batch {batch}\n")
     headings = ["", *(("px", "classes") if several else ()), *(c[0] for c in COLUMNS.values())]
     rows = [
         [
@@ -240,7 +247,7 @@ def _show_population(population: "Population", batch: int, as_json: bool) -> Non
     """Print the quartiles of what the architectures of a population cost."""
     import numpy as np
 
-    from anynet_study.design_space import MEASURES, values_of
+    from anynet_study.design_space import MEASURES, Architecture, values_of
 
     values = {name: values_of(population.table[name]) for name in MEASURES}
     values["training_memory"] = population.training_memory(batch)
@@ -260,19 +267,21 @@ def _show_population(population: "Population", batch: int, as_json: bool) -> Non
         for name, row in spread.items()
     ]
     print_table(["", *QUARTILES], rows)
-    print(f"\none of them by its stages: --id {population.ids[0]}")
+    if staged := next((it.id for it in population if isinstance(it, Architecture)), ""):
+        print(f"\none of them by its stages: --id {staged}")
 
 
 def _in_units(measure: str, value: float) -> str:
     _, unit, decimals = COLUMNS[measure]
-    return f"{value / unit:,.{decimals}f}"
+    shown = value / unit
+    return f"{shown:,.{decimals}f}" if shown >= 10 ** (1 - decimals) else f"{shown:.2g}"
 
 
 def _as_json(network: Network, batch: int) -> dict[str, Any]:
     parts = [{**part._asdict(), **part.costs._asdict()} for part in network.parts]
     for part in parts:
         del part["costs"]
-    stem, *stages, head = parts
+    by_part = {"stem": parts[0], "stages": parts[1:-1], "head": parts[-1]} if parts else {}
     return {
         "name": network.name,
         **network.total._asdict(),
@@ -281,7 +290,5 @@ def _as_json(network: Network, batch: int) -> dict[str, Any]:
         "batch": batch,
         "id": network.architecture.id,
         "architecture": network.architecture.to_dict(),
-        "stem": stem,
-        "stages": stages,
-        "head": head,
+        **by_part,
     }

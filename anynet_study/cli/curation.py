@@ -8,7 +8,7 @@ import typer
 
 from anynet_study.cli.options import AsJson, Force, opt
 from anynet_study.cli.rows import save_csv
-from anynet_study.cli.tables import frame_cells, print_table
+from anynet_study.cli.tables import column_cells, print_table
 from anynet_study.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def duplicates(
         f"{found:,} of {len(first):,} images of {first.name} ({share:.2%}) have a near duplicate "
         f"in {second.name}"
     )
-    headings, cells, texts = frame_cells(table.head(SHOWN))
+    headings, cells, texts = column_cells(table.head(SHOWN).to_dict("list"))
     print_table(headings, cells, left=texts)
     if len(table) > SHOWN:
         print(f"and {counted(len(table) - SHOWN, 'further pair')}: -o writes all")

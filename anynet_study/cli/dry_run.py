@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from anynet_study.cli.tables import print_table
+from anynet_study.data import made_aside
 from anynet_study.design_space import Population
 from anynet_study.dispatch import (
     Begun,
@@ -15,7 +16,7 @@ from anynet_study.dispatch import (
     local_workers,
 )
 from anynet_study.errors import counted
-from anynet_study.planning import CostModel, SettingCost, sweep_cost
+from anynet_study.planning import CostModel, SettingCost, datasets_of, sweep_cost
 from anynet_study.progress import duration
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
@@ -32,9 +33,10 @@ def print_dry_run(sweep_file: Path, overrides: list[str], as_json: bool) -> None
 
 def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> None:
     """Print runs, predicted device time and memory by dataset; and jobs, or workers, for them."""
-    begun = begun_study(sweep, population)
-    cost = begun.cost
-    priced = sweep_cost(sweep, population, cost)
+    with made_aside(name for names in datasets_of(sweep) for name in names) as kept:
+        begun = begun_study(sweep, population, kept)
+        cost = begun.cost
+        priced = sweep_cost(sweep, population, cost, kept)
     items, runs = priced.items, len(priced.plan)
     seconds = sum(item.seconds for item in items)
     left = left_of(priced.plan, begun.done)

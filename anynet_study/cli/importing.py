@@ -17,7 +17,7 @@ from anynet_study.analyses.arguments import (
     parse_pairs,
     parse_roles,
 )
-from anynet_study.cli.options import AsJson, opt
+from anynet_study.cli.options import AsJson, names, opt
 from anynet_study.cli.rows import STORES
 from anynet_study.cli.tables import harmless
 from anynet_study.errors import UserError
@@ -126,9 +126,9 @@ def import_(
     )
     options = ImportOptions(
         columns=dict(parse_pairs("--map", columns or [], "OURS=THEIRS", several=True)),
-        describe=_names(describe),
-        ignore=_names(ignore),
-        datasets=_names(dataset_columns),
+        describe=names(describe),
+        ignore=names(ignore),
+        datasets=names(dataset_columns),
         quantity=None if accuracy is None else "accuracy" if accuracy else "error",
         unit=None if fraction is None else "fraction" if fraction else "percent",
         metric=_metric(metric),
@@ -184,10 +184,6 @@ def _said(report: "ImportReport", output: Path) -> str:
 def _check_output(output: Path) -> None:
     if output.suffix.lower() not in STORES:
         raise UserError(f"-o {output}: a results store ends in {' or '.join(STORES)}")
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _metric(name: str) -> str | None:

@@ -10,7 +10,7 @@ import typer
 from anynet_study.cli.class_lists import SourceOfAdd, WordNetFolder, check_source_of_add
 from anynet_study.cli.options import AsJson, Force, opt
 from anynet_study.cli.rows import save_csv
-from anynet_study.cli.tables import frame_cells, print_table
+from anynet_study.cli.tables import column_cells, print_table
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def label(
         [(strategy, found.captions, found.labelled, *shares)],
     )
     if classes is not None and by_class:
-        headings, cells, texts = frame_cells(classes)
+        headings, cells, texts = column_cells(classes.to_dict("list"))
         print_table(headings, cells, left=texts)
 
 

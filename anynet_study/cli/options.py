@@ -55,6 +55,11 @@ AsIs = Annotated[
 ]
 
 
+def names(text: str) -> tuple[str, ...]:
+    """The names of a comma-separated option."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def numbers(option: str, text: str, above: N, such: tuple[N, ...]) -> list[N]:
     """The numbers of an option such as 0.05,0.1, all `above` one, and of its type."""
     kind = type(above)

@@ -1,13 +1,17 @@
 """Rows on the terminal or in a file: as a table, CSV, JSON or Parquet."""
 
+import csv
 import io
 import json
 import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from anynet_study.errors import UserError, first_line
 
@@ -102,29 +106,50 @@ def write_rows(rows: "pa.Table", form: Format, file: Any, width: int | None = No
     A table on a terminal has the columns that fit; one in a file or a pipe all of them, if no
     `width` is given. Tables show times in ISO format, the other formats as they are stored.
     """
-    import pandas as pd
-
-    from anynet_study.cli.tables import frame_cells, harmless, print_table, table_text
-    from anynet_study.store import to_pandas
+    from anynet_study.cli.tables import column_cells, harmless, print_table, table_text
 
     if form != "table" and file.isatty():
         text = io.StringIO()
         write_rows(rows, form, text)
         file.write(harmless(text.getvalue()))
     elif form == "csv":
-        to_pandas(rows, whole=True).to_csv(file, index=False)
+        _write_csv(rows, file)
     elif form == "json":
         _write_json(rows, file)
     else:
-        frame = to_pandas(rows, whole=True)
-        if "started" in frame and frame["started"].dtype.kind == "f":  # seconds since 1970
-            times = pd.to_datetime(frame["started"], unit="s", utc=True, errors="coerce")
-            frame["started"] = times.dt.strftime("%Y-%m-%dT%H:%M:%SZ")
-        headings, cells, texts = frame_cells(frame)
+        columns = rows.to_pydict()
+        if "started" in columns:
+            columns["started"] = [_moment(value) for value in columns["started"]]
+        headings, cells, texts = column_cells(columns)
         if file.isatty():
             print_table(headings, cells, left=texts, wide="cut")
         else:
             file.write(table_text(headings, cells, left=texts, wide="cut", width=width))
+
+
+def _moment(started: Any) -> Any:
+    """Seconds since 1970 in ISO format, empty where there is no such date."""
+    if not isinstance(started, float):
+        return started
+    try:
+        return f"{datetime.fromtimestamp(started, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _write_csv(rows: "pa.Table", file: Any) -> None:
+    """A line of names, then one for each row; a missing value is empty."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(rows.column_names)
+    for batch in rows.to_batches(BATCH_ROWS):
+        writer.writerows(zip(*map(_csv_cells, batch.columns), strict=True))
+
+
+def _csv_cells(column: "pa.Array") -> list[Any]:
+    values = column.to_pylist()
+    if column.type == "float":  # no more digits than it has
+        values = list(np.array(values, np.float32))
+    return [None if value != value else value for value in values]
 
 
 def _write_json(rows: "pa.Table", file: Any) -> None:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from anynet_study.cli.options import opt
+from anynet_study.cli.options import names, opt
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, nearest
 
 #: By the side of images, up to which: the design space, and its band at that side.
 SPACES = {
@@ -20,6 +20,20 @@ SPACES = {
     64: ("base: anynetx\n    depths: [1, 4]\n    widths: [16, 160]", (4e6, 6e6)),
     224: ("base: anynetx", (360e6, 400e6)),
 }
+#: Networks that are drawn, or that have names.
+DRAWN = """\
+  # Which networks there are: from how many to how many blocks and channels a stage has.
+  space:
+    {space}
+  # How many are drawn. 20 give wide intervals; more can be added later.
+  count: {count}
+  # Only networks of so many multiply-adds, at this image side and number of classes.
+  flops: [{flops}]
+  seed: 0"""
+NAMED = """\
+  # Published ones (anynet-study complexity --list), and what functions of your own make.
+  networks: [{named}]
+  # Image side and number of classes at which they are counted."""
 TEMPLATE = """\
 # anynet-study run {file}
 # What it costs: anynet-study run {file} --dry-run
@@ -29,16 +43,9 @@ name: {name}
 question: Does progress on {source} carry over?
 
 population:
-  # Which networks there are: from how many to how many blocks and channels a stage has.
-  space:
-    {space}
-  # How many are drawn. 20 give wide intervals; more can be added later.
-  count: {count}
-  # Only networks of so many multiply-adds, at this image side and number of classes.
-  flops: [{low:.4g}, {high:.4g}]
+{networks}
   resolution: {resolution}
   classes: {classes}
-  seed: 0
 
 # The dataset whose ranking of architectures is asked to carry over to the others.
 source: {source}
@@ -56,8 +63,7 @@ recipes:
     flip: true # false where a mirrored image is of another class, such as a digit
     crop: pad # and cut out at random
     padding: {padding}
-    # overrides: # what differs on single datasets
-    #   {source}: {{epochs: {epochs}}}
+{overrides}
 
 # Some networks are trained twice, from which the noise of training is told.
 replicates:
@@ -116,7 +122,14 @@ def init(
     ] = None,
     classes: Annotated[int | None, opt("Number of classes; default: likewise.")] = None,
     flops: Annotated[str, opt("Band of multiply-adds.", metavar="LOWEST,HIGHEST")] = "",
+    networks: Annotated[
+        str, opt("These and no drawn ones: names, module:function.", metavar="NAME,...")
+    ] = "",
     epochs: Annotated[int, opt("Passes over the training images.")] = 10,
+    no_flip: Annotated[
+        str,
+        opt("Datasets never mirrored in training: digits, letters.", "--no-flip"),
+    ] = "",
     output: Annotated[
         Path | None, opt("The file to write; default: sweeps/NAME.yaml.", "-o", "--output")
     ] = None,
@@ -126,18 +139,25 @@ def init(
     \b
     Examples:
       anynet-study init first --datasets digits,gratings,blobs
-      anynet-study init mine --datasets cifar10,sign-digits --count 50 --flops 2e6,3e6
+      anynet-study init mine --datasets cifar10,mnist --no-flip mnist --flops 2e6,3e6
+      anynet-study init nets --datasets cifar10,mnist --networks resnet20,my_networks:vgg
     """
     from pydantic import ValidationError
 
-    from anynet_study.data import inventory
+    from anynet_study.data import BUILT_IN, inventory
     from anynet_study.files import write_text
     from anynet_study.sweep import Sweep, describe, parse_yaml
 
-    labels = [label.strip() for label in datasets.split(",") if label.strip()]
+    labels = list(names(datasets))
     source = source or (labels or [""])[0]
     if source not in labels:
         labels = [*filter(None, [source]), *labels]
+    own = [label for label in labels if label not in BUILT_IN]
+    unflipped = [label for label in labels if label in BUILT_IN and not BUILT_IN[label].flip]
+    for label in names(no_flip):
+        if label not in labels:
+            raise UserError(f"--no-flip: {label} is none of the datasets{nearest(label, labels)}")
+        unflipped.append(label)
     known = next((row for row in inventory() if row["name"] == source), {})
     resolution = resolution or known.get("size") or 32
     space, band = next((it for most, it in SPACES.items() if resolution <= most), SPACES[224])
@@ -146,27 +166,39 @@ def init(
     file = output or Path("sweeps") / f"{name}.yaml"
     if file.exists():
         raise UserError(f"{file}: is there already; give another file with -o, or remove it")
+    asked, within = names(networks), flops or f"{low:.4g}, {high:.4g}"
+    drawn = DRAWN.format(space=space, count=count, flops=within)
     text = TEMPLATE.format(
         file=file,
         name=name,
         source=source,
-        space=space,
-        count=count,
-        low=low,
-        high=high,
+        networks=NAMED.format(named=", ".join(map(json.dumps, asked))) if asked else drawn,
         resolution=resolution,
         classes=classes or known.get("classes") or 10,
         datasets="\n".join(f"  {label}: {{}}" for label in labels) or "  {}",
         epochs=epochs,
+        overrides=_overrides(unflipped, source),
         padding=max(1, resolution // 8),
-        repeated=min(count, 6),
+        repeated=min(len(asked) or count, 6),
     )
-    if flops:
-        text = text.replace(f"flops: [{low:.4g}, {high:.4g}]", f"flops: [{flops}]")
     content = parse_yaml(text)
     try:
         Sweep.model_validate(content)
     except ValidationError as error:
         raise UserError(describe(error, Sweep, content)) from None
     write_text(file, text)
+    if mirrored := [label for label in own if label not in unflipped]:
+        print(
+            f"note: images of {', '.join(mirrored)} are mirrored in training; write flip: false "
+            "under overrides for digits, letters, and others of which a mirrored one is another "
+            "class (or init with --no-flip NAME)"
+        )
     print(f"{file}: edit it, and run it: anynet-study run {file}")
+
+
+def _overrides(unflipped: list[str], source: str) -> str:
+    """The lines of a recipe for datasets that are not mirrored; without any, an example."""
+    keys = dict.fromkeys(unflipped, "flip: false") or {source: "epochs: 20"}
+    lines = ["overrides: # what differs on single datasets"]
+    lines += [f"  {label}: {{{stated}}}" for label, stated in keys.items()]
+    return "\n".join(f"    {'' if unflipped else '# '}{line}" for line in lines)

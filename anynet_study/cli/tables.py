@@ -1,7 +1,7 @@
 """Tables on the terminal: every command prints them with `print_table`."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from anynet_study.errors import printable
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
     from rich.table import Table
 
@@ -73,8 +72,6 @@ def table_text(
 
     `styled`: bold title and headings, as a terminal shows them.
     """
-    from rich.console import Console
-
     headings = [harmless(heading) for heading in headings]
     cells = [[cell_text(cell) for cell in row] for row in rows]
     lefts = set(range(left) if isinstance(left, int) else left)
@@ -84,6 +81,8 @@ def table_text(
     lines = [_bold(title, styled)] if title else []
     for part, aligned in parts:
         if wide == "fold" and table_width(part) > limit:
+            from rich.console import Console
+
             console = Console(width=limit, force_terminal=styled, highlight=False, markup=False)
             with console.capture() as capture:
                 console.print(rich_table(part[0], part[1:], aligned))
@@ -148,23 +147,27 @@ def rich_table(
     return table
 
 
-def frame_cells(frame: "pd.DataFrame") -> tuple[list[str], list[list[str]], set[int]]:
-    """A data frame as headings, rows and the places of its columns of text, for `print_table`.
+def column_cells(
+    columns: Mapping[str, Sequence[Any]],
+) -> tuple[list[str], list[list[str]], set[int]]:
+    """Columns as headings, rows and the places of the columns of text, for `print_table`.
 
-    Numbers that are not whole have two decimals, or four in a column of numbers below ten.
+    None and NaN are empty. Numbers that are not whole have two decimals, or four in a column of
+    numbers below ten.
     """
-    import pandas as pd
-
-    columns, texts = {}, set()
-    for place, (name, column) in enumerate(frame.items()):
-        if not pd.api.types.is_numeric_dtype(column):
+    found, texts = [], set()
+    for place, values in enumerate(columns.values()):
+        known = [value for value in values if value is not None and value == value]
+        if not all(isinstance(value, int | float) for value in known):
             texts.add(place)
-        if column.dtype.kind == "f":
-            decimals = 2 if column.abs().max() >= 10 else 4
-            columns[str(name)] = ["" if v != v else f"{v:.{decimals}f}" for v in column]
-        else:
-            columns[str(name)] = list(column.astype(str).mask(column.isna(), ""))
-    return list(columns), [list(row) for row in zip(*columns.values(), strict=True)], texts
+        floats = [abs(value) for value in known if isinstance(value, float)]
+        decimals = 2 if max(floats, default=0) >= 10 else 4
+        found.append(["" if v is None or v != v else _cell(v, decimals) for v in values])
+    return list(columns), [list(row) for row in zip(*found, strict=True)], texts
+
+
+def _cell(value: Any, decimals: int) -> str:
+    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
 
 
 def cell_text(value: Any) -> str:

@@ -65,7 +65,9 @@ class WordNet:
         listed = ", ".join(
             f"n{one} ({', '.join(self.synsets[one].words[:3])})" for one in senses[:4]
         )
-        raise UserError(f"class {name!r} has {len(senses)} senses, name one: {listed}")
+        raise UserError(
+            f"class {name!r} has {len(senses)} senses; write the number of one: {listed}"
+        )
 
     def terms(self, synset: str) -> tuple[str, ...]:
         """The words whose most usual sense is this synset; all its words if there are none."""

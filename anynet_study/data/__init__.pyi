@@ -1,4 +1,5 @@
 from .builtin import BUILT_IN as BUILT_IN
+from .builtin import made_aside as made_aside
 from .catalog import CATALOG as CATALOG
 from .catalog import SEVERAL_LABELS as SEVERAL_LABELS
 from .catalog import STUDY as STUDY

@@ -5,12 +5,17 @@ class of them looks alike when mirrored, so that flips in training do not mix cl
 are drawn up front as arrays over images, from streams that never change.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data.packed.dataset import PackedDataset
+from anynet_study.data.packed.kept import KeptDatasets
 from anynet_study.data.packed.meta import Holdout
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
 from anynet_study.data.readers.listing import Example, Listing
@@ -136,23 +141,50 @@ def _with_noise(image: Floats, amplitude: float, name: str, seed: int) -> NDArra
     return np.rint(255 * np.clip(image + amplitude * noise, 0, 1)).astype(np.uint8)
 
 
-BUILT_IN: dict[str, Callable[[], Built]] = {
-    "digits": _digits,
-    "gratings": _gratings,
-    "blobs": _blobs,
+@dataclass(frozen=True)
+class BuiltIn:
+    """One dataset, as it is known before it is made."""
+
+    make: Callable[[], Built]
+    classes: int
+    #: Height and width in pixels.
+    size: int
+    #: Whether a mirrored image is of the same class.
+    flip: bool = True
+
+
+BUILT_IN = {
+    "digits": BuiltIn(_digits, 10, 8, flip=False),
+    "gratings": BuiltIn(_gratings, len(GRATING_CLASSES), SIDE),
+    "blobs": BuiltIn(_blobs, len(BLOB_CLASSES), SIDE),
 }
 
 
 def generate(name: str) -> PackedDataset:
     """Make the built-in dataset `name` and publish it; several processes wait for the first."""
-    listing, holdout, source = BUILT_IN[name]()
-    images = listing.train[0].pixels
-    assert images is not None
-    from anynet_study.data.packing.packing import Origin, pack
-
     with workspace(name) as folder:
         if dataset_folder(name).exists():  # another process has made it meanwhile
             return PackedDataset.open(dataset_folder(name))
-        pack(None, listing, Origin(name, source, holdout), len(images), folder / "packed")
+        _pack(name, folder / "packed")
         publish(folder / "packed", name)
     return PackedDataset.open(dataset_folder(name))
+
+
+@contextmanager
+def made_aside(names: Iterable[str]) -> Iterator[KeptDatasets]:
+    """The built-in ones among `names` that are not packed yet, in a folder that goes at the end.
+
+    For those who look and write nothing: `load_dataset` takes them with `kept`.
+    """
+    with TemporaryDirectory() as folder:
+        for name in names:
+            if name in BUILT_IN and not dataset_folder(name).exists():
+                _pack(name, Path(folder) / name)
+        yield KeptDatasets(Path(folder))
+
+
+def _pack(name: str, folder: Path) -> None:
+    from anynet_study.data.packing.packing import Origin, pack
+
+    listing, holdout, source = BUILT_IN[name].make()
+    pack(None, listing, Origin(name, source, holdout), BUILT_IN[name].size, folder)

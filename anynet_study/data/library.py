@@ -58,7 +58,8 @@ def inventory() -> list[dict[str, Any]]:
 def _absent_row(name: str) -> dict[str, Any]:
     row: dict[str, Any] = {"name": name, "kind": _kind(name), "train": None, "test": None}
     if name in BUILT_IN:
-        row |= dict.fromkeys(("classes", "size", "licence", "bytes"))
+        known = BUILT_IN[name]
+        row |= {"classes": known.classes, "size": known.size, "licence": None, "bytes": None}
         return row | {"state": "built-in", "source": "made on first use"}
     entry = CATALOG[name]
     return row | {

@@ -1,6 +1,5 @@
 """A variant applied to a packed dataset: which classes, images, labels and statistics."""
 
-import difflib
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from anynet_study.data.packed.manifest import training_groups
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.seeded import seeded_order, seeded_uniform
 from anynet_study.data.variants import ROUNDING, Variant
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, nearest
 from anynet_study.metrics import Metric
 
 Indices = NDArray[np.int64]
@@ -259,10 +258,9 @@ def _chosen(names: Sequence[str], dataset: str, variant: Variant) -> list[str]:
 
 
 def _no_such_class(key: str, name: str, names: Sequence[str], dataset: str) -> UserError:
-    near = difflib.get_close_matches(name, names, n=1) or list(names[:1])
     return UserError(
-        f"{key}: {dataset!r} has no class {name!r}, did you mean {near[0]!r}? "
-        f"(all of them: anynet-study data info {dataset})"
+        f"{key}: {dataset!r} has no class {name!r}{nearest(name, names)}; all of them: "
+        f"anynet-study data info {dataset}"
     )
 
 

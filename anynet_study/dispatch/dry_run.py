@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import ceil
 
+from anynet_study.data import KeptDatasets
 from anynet_study.design_space import Population
 from anynet_study.dispatch.calibration import expected_on
 from anynet_study.dispatch.failures import retries
@@ -63,8 +64,8 @@ class Begun:
     changes: Changes | None = None
 
 
-def begun_study(sweep: Sweep, population: Population) -> Begun:
-    """What the study of a sweep has finished, and what the sweep changes of it."""
+def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets) -> Begun:
+    """What the study of a sweep has finished, and what it changes of it; `kept`: `load_dataset`."""
     cost, study = expected_on(sweep.launch), StudyFolder.of(sweep)
     reader = JournalReader(study.journals)
     recorded = reader.read()
@@ -76,10 +77,10 @@ def begun_study(sweep: Sweep, population: Population) -> Begun:
     if not reader.records:
         return Begun(cost)
     try:
-        views = load_views(sweep)
+        views = load_views(sweep, kept=kept)
     except UserError:  # some data is not there (any more)
         return Begun(cost)
-    plan = make_plan(sweep, population, views, judge=recorded.validation_error)
+    plan = make_plan(sweep, population, views, judge=recorded.validation_error, kept=kept)
     todo = recorded.todo(plan, retries(recorded, sweep.launch.attempts)).by_id
     done = Counter(kind_of(run) for run in plan if run.run_id not in todo)
     opened = OpenStudy(study, sweep, population, views, plan)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from anynet_study.data import load_dataset
+from anynet_study.data import KeptDatasets, load_dataset
 from anynet_study.design_space import Population
 from anynet_study.planning.brackets import Judge
 from anynet_study.planning.features import FurtherEvaluation
@@ -59,17 +59,19 @@ class SweepCost:
     plan: Plan
 
 
-def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCost:
+def sweep_cost(
+    sweep: Sweep, population: Population, cost: CostModel, kept: KeptDatasets | None = None
+) -> SweepCost:
     """Runs and predicted device seconds for each dataset and recipe, in the plan's order.
 
     In each rung of tuning, the trials that take the longest are assumed to go on. So the cost is an
     upper bound, and exact where all settings take equally long.
 
-    Raises UserError for a dataset that is neither there nor in the catalog, and for a recipe that
-    does not fit a dataset.
+    `kept`: see `load_dataset`. Raises UserError for a dataset that is neither there nor in the
+    catalog, and for a recipe that does not fit a dataset.
     """
     there = filter(is_there, datasets_of(sweep)[0])
-    views = make_views(sweep, {base: load_dataset(base) for base in there})
+    views = make_views(sweep, {base: load_dataset(base, kept=kept) for base in there})
 
     def size_of(label: str) -> DatasetSize:
         entry = sweep.datasets[label]
@@ -77,10 +79,10 @@ def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCo
             return size_of_view(views[label])
         match = None if entry.match is None else size_of(entry.match)
         with naming(label):
-            return dataset_size(entry.variant, match)
+            return dataset_size(entry.variant, match, kept)
 
     sizes = {label: size_of(label) for label in sweep.datasets}
-    tests = expected_evaluations(sweep, sizes, views)
+    tests = expected_evaluations(sweep, sizes, views, kept)
     found: list[Setting] = []
     for column in columns_of(sweep):
         if column[0] in views:

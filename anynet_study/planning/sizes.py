@@ -8,6 +8,7 @@ from anynet_study.data import (
     CATALOG,
     SEVERAL_LABELS,
     DatasetView,
+    KeptDatasets,
     Variant,
     load_dataset,
     make_view,
@@ -54,12 +55,15 @@ def is_there(name: str) -> bool:
     return name in present() or name in BUILT_IN
 
 
-def dataset_size(variant: Variant, match: DatasetSize | None = None) -> DatasetSize:
+def dataset_size(
+    variant: Variant, match: DatasetSize | None = None, kept: KeptDatasets | None = None
+) -> DatasetSize:
     """The size of a view by the catalog. Parts of a union that are there count as they are.
 
-    `match`: the size of the dataset whose number of training images the view takes.
+    `match`: the size of the dataset whose number of training images the view takes. `kept`: see
+    `load_dataset`.
     """
-    bases = [_whole_size(base, variant) for base in variant.bases]
+    bases = [_whole_size(base, variant, kept) for base in variant.bases]
     # A union is taken to have as many classes as its largest part: names are not known yet.
     classes = whole = max(base.classes for base in bases)
     if isinstance(variant.groups, dict):
@@ -87,10 +91,10 @@ def dataset_size(variant: Variant, match: DatasetSize | None = None) -> DatasetS
     return DatasetSize(classes, train_images, tested, bases[0].side, False, validated, several)
 
 
-def _whole_size(base: str, variant: Variant) -> DatasetSize:
+def _whole_size(base: str, variant: Variant, kept: KeptDatasets | None) -> DatasetSize:
     """The size of all of a dataset, before its groups and classes are chosen."""
     if base not in CATALOG or is_there(base):
-        return size_of_view(make_view(load_dataset(base), Variant(base=base)))
+        return size_of_view(make_view(load_dataset(base, kept=kept), Variant(base=base)))
     entry = CATALOG[base]
     if entry.kind == "test set":
         raise UserError(f"{base!r} is a test set only, nothing can be trained on it")
@@ -121,21 +125,24 @@ def size_of_view(view: DatasetView) -> DatasetSize:
 
 
 def expected_evaluations(
-    sweep: Sweep, sizes: Mapping[str, DatasetSize], views: Mapping[str, DatasetView]
+    sweep: Sweep,
+    sizes: Mapping[str, DatasetSize],
+    views: Mapping[str, DatasetView],
+    kept: KeptDatasets | None = None,
 ) -> dict[str, tuple[FurtherEvaluation, ...]]:
     """The further tests of the networks trained on each dataset, in the sweep's order.
 
     Exact where all the data is there; else by the catalog's counts, of test sets of the same size
-    in pixels. `sizes` by the sweep's labels, and `views` of what is there. Raises UserError for a
-    test set that is neither there nor in the catalog, and for an evaluation that does not fit a
-    dataset that it names.
+    in pixels. `sizes` by the sweep's labels, and `views` of what is there; `kept`: see
+    `load_dataset`. Raises UserError for a test set that is neither there nor in the catalog, and
+    for an evaluation that does not fit a dataset that it names.
     """
     found: dict[str, tuple[FurtherEvaluation, ...]] = {}
     for name, spec in sweep.evaluations.items():
         for label in spec.datasets or sweep.datasets:
             bases = sweep.datasets[label].bases
             try:
-                test = _expected(name, spec, bases, sizes[label], views.get(label))
+                test = _expected(name, spec, bases, sizes[label], views.get(label), kept)
             except UserError as error:
                 if isinstance(error, NotApplicableError) and spec.datasets is None:
                     continue
@@ -152,11 +159,12 @@ def _expected(
     bases: Sequence[str],
     size: DatasetSize,
     view: DatasetView | None,
+    kept: KeptDatasets | None,
 ) -> EvaluationSet | FurtherEvaluation | None:
     """The evaluation of networks that are trained on one dataset; None if it does not apply."""
     there = spec.test_set is None or is_there(spec.test_set)
     if view is not None and there:
-        return make_evaluation_set(spec, view)
+        return make_evaluation_set(spec, view, kept)
     images = float(size.test_images if spec.part == "test" else size.validation_images)
     if not images:
         return None

@@ -99,7 +99,7 @@ def bin_chart(
     axes = drawn.first
     rising = first["from"].notna().all()  # bins of numbers: a trend
     apart = min(0.12, 0.7 / len(tables))  # all within their bin
-    for number, (name, look) in enumerate(style.series_looks(tables, "datasets").items()):
+    for number, (name, look) in enumerate(style.series_looks(tables, "lines").items()):
         places = np.arange(len(tables[name])) + apart * (number - (len(tables) - 1) / 2)
         line = {"linestyle": "-" if rising else "none", "label": wording.shorten(name, 30), **look}
         style.draw_intervals(axes, tables[name], "mean", places, across=False, **line)

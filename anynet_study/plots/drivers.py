@@ -30,7 +30,8 @@ STAGE_LABELS = {
     "bottleneck ratio": "bottleneck\nratio",
     "group width": "group width\n(channels)",
 }
-DATASETS_PER_BAND = 8
+#: Most datasets beside each other, and the inches that each of them needs.
+DATASETS_PER_BAND, NARROWEST = 8, 0.6
 
 
 @style.styled
@@ -115,20 +116,22 @@ def configuration_grid(
 ) -> Figure:
     """Plot the best architecture and the mean and standard deviation of the `top` best (Figure A7).
 
-    One row per parameter, one column per dataset; beyond eight datasets the columns go on in a
-    second band of rows. `population` has the columns of `Population.to_pandas()`. Where
-    architectures differ in their number of stages, the mean of a stage is over those of the best
-    that have it. An empty `figure` is drawn in where one is given.
+    One row per parameter, one column per dataset; beyond eight datasets, or as many as the width
+    has room for, the columns go on in a further band of rows. `population` has the columns of
+    `Population.to_pandas()`. Where architectures differ in their number of stages, the mean of a
+    stage is over those of the best that have it. An empty `figure` is drawn in where one is given.
     """
     table = configurations(errors, population, top=top)
     stages = stages_of(population.columns)
     names = list(errors.columns)
-    room = style.own_width(style.TWO_COLUMNS) / style.TWO_COLUMNS
-    bands = -(-len(names) // max(1, int(DATASETS_PER_BAND * min(room, 1))))
+    width = style.own_width(style.TWO_COLUMNS)
+    fitting = int((width - style.BESIDE) / NARROWEST)
+    bands = -(-len(names) // min(DATASETS_PER_BAND, max(1, fitting)))
     columns, own = -(-len(names) // bands), figure is None
     if figure is None:
+        height = min(3.7, max(2.6, (style.PAGE - 0.3) / bands))
         figure = style.ShownFigure(
-            figsize=(style.TWO_COLUMNS, 0.3 + 3.7 * bands), layout="constrained"
+            figsize=(style.TWO_COLUMNS, 0.3 + height * bands), layout="constrained"
         )
     grid = figure.subplots(len(STAGE_LABELS) * bands, columns, squeeze=False, sharex=True)
     for number in range(bands * columns):
@@ -142,9 +145,12 @@ def configuration_grid(
             _draw_stages(axes, cells)
             _scale_stages(axes, parameter, table, column == 0, row == len(STAGE_LABELS) - 1)
             axes.set(xlim=(0.5, len(stages) + 0.5), xticks=stages)
+            if column == 0:
+                size = style.FONT_SIZE if bands == 1 else 6
+                axes.set_ylabel(STAGE_LABELS[parameter], fontsize=size)
             if row == 0:
                 axes.set_title(
-                    wording.shorten(names[number], int(110 * room) // columns), fontsize=7
+                    wording.shorten(names[number], int(16 * width) // columns), fontsize=7
                 )
     _explain_stages(style.Panels(figure, figure.axes, own), table, top)
     return figure
@@ -170,8 +176,6 @@ def _scale_stages(axes: Axes, parameter: str, table: pd.DataFrame, first: bool, 
     axes.tick_params(labelleft=first, labelbottom=last)
     axes.grid(axis="y", color="0.9", linewidth=0.5)
     axes.set_axisbelow(True)
-    if first:
-        axes.set_ylabel(STAGE_LABELS[parameter])
     if last:
         axes.set_xlabel("stage")
 

@@ -38,12 +38,12 @@ def population_grid(population: pd.DataFrame, axes: Sequence[Axes] | None = None
     `population` has the columns of `Population.to_pandas()`; what it costs may be unknown. Where
     architectures differ in their number of stages, that has a panel too.
     """
-    data = population_data(population)
+    data = population_data(population).dropna(axis="columns", how="all")
     drawn = style.panels(len(data.columns), 1.6, axes)
     for panel, (name, values) in zip(drawn.axes, data.items(), strict=True):
         bins = int(np.clip(np.sqrt(len(values)) * 1.5, 5, 30))
         look: dict[str, Any] = {"color": style.POPULATION, "alpha": 0.75, "edgecolor": "black"}
-        panel.hist(values, bins=bins, linewidth=0.3, **look)
+        panel.hist(values.dropna(), bins=bins, linewidth=0.3, **look)
         panel.set(xlabel=name, ylabel="", title=f"median {values.median():.4g}")
         panel.locator_params(nbins=5, min_n_ticks=3)
     drawn.label_left("architectures")

@@ -10,12 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from anynet_study.plots import style, wording
 
-#: Most architectures that have their names on a figure.
-NAMED = 40
+#: Most architectures that have their names on a figure, and how many are drawn of more.
+NAMED, OF_MORE = 40, 12
 RANK = "rank (1 is the smallest error)"
 
 
@@ -25,11 +24,18 @@ def rank_preservation_chart(ranks: pd.DataFrame, ax: Axes | None = None) -> Figu
 
     `ranks` is a result of `apr.tied_ranks`; datasets come in its order, and the first one's order
     names the lines. Bars are the ranks that overlapping intervals leave open. Beyond six
-    architectures the six best on the first dataset have colours; beyond 40 none has its name.
+    architectures the six best on the first dataset have colours; of more than 40 only 12 are
+    drawn, from the best to the worst on the first dataset at equal distances.
     """
     datasets = list(dict.fromkeys(ranks["dataset"]))
     first = ranks[ranks["dataset"] == datasets[0]].sort_values("rank", kind="stable")
     names = list(dict.fromkeys([*first["architecture"], *ranks["architecture"]]))
+    count, chosen = f"n = {len(names)}", np.arange(len(first))
+    if len(names) > NAMED:
+        chosen = np.linspace(0, len(first) - 1, min(OF_MORE, len(first))).round().astype(int)
+        first = first.iloc[chosen]
+        count = f"{len(first)} of {len(names)}, evenly spread"
+        names = [*first["architecture"]]
     width = min(style.TWO_COLUMNS, style.ONE_COLUMN + 0.9 * max(len(datasets) - 2, 0))
     width = style.own_width(width)
     labels = [wording.shorten(name, 18) for name in datasets]
@@ -38,8 +44,7 @@ def rank_preservation_chart(ranks: pd.DataFrame, ax: Axes | None = None) -> Figu
     drawn = style.one_panel(width, height, ax)
     axes = drawn.first
     looks = style.series_looks(names[: len(style.SERIES)])
-    # Bars of tied architectures side by side.
-    shifts = np.linspace(-0.15, 0.15, len(names)) if len(names) <= NAMED else np.zeros(len(names))
+    shifts = np.linspace(-0.15, 0.15, len(names))  # bars of tied architectures side by side
     for name, shift in reversed(list(zip(names, shifts, strict=True))):
         rows = ranks[ranks["architecture"] == name].set_index("dataset").reindex(datasets)
         places = np.arange(len(datasets)) + shift
@@ -48,16 +53,14 @@ def rank_preservation_chart(ranks: pd.DataFrame, ax: Axes | None = None) -> Figu
         bar = {key: value for key, value in look.items() if key != "marker"}
         axes.vlines(places, rows["rank_best"], rows["rank_worst"], linewidth=0.7, **bar)
     axes.set(ylim=(int(ranks["rank_worst"].max()) + 0.6, 0.4), ylabel=RANK)
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     turned: dict[str, Any] = {"rotation": 60, "ha": "right", "fontsize": 6} if crowded else {}
     axes.set_xticks(range(len(datasets)), labels, **turned)
     axes.set_xlim(-0.35, len(datasets) - 0.65)
-    if len(names) <= NAMED:
-        labelled = zip(first["architecture"], first["rank"], strict=True)
-        ranked = [f"{wording.shorten(name, 24)}  {rank}" for name, rank in labelled]
-        axes.set_yticks(range(1, len(first) + 1), ranked, fontsize=6)
-    best = f"; in colour: the {len(looks)} best on {labels[0]}" if len(looks) < len(names) else ""
-    axes.set_title(f"n = {len(names)}{best}")
+    labelled = zip(first["architecture"], first["rank"], strict=True)
+    ranked = [f"{wording.shorten(name, 24)}  {rank}" for name, rank in labelled]
+    axes.set_yticks(chosen + 1, ranked, fontsize=6)
+    best = f"; in colour: the {len(looks)} best of them on {labels[0]}"
+    axes.set_title(f"{count}{best if len(looks) < len(names) else ''}")
     handle = Line2D([], [], linestyle="none", marker="|", markersize=8, color=style.GREY)
     drawn.legend([handle], ["ranks that overlapping intervals leave open"])
     return drawn.figure

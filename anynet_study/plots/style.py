@@ -58,8 +58,6 @@ ROUNDING = 0.05
 """Share of a panel's width that may be lacking for one more in a row."""
 NARROWEST = 1.6
 """Inches of a panel whose titles and labels still fit, in two lines or three."""
-LABELLED = 0.75
-"""Share of a row's height that its y label may take."""
 TIED = re.compile(r" = |\[[^]]*\]| \(%\)")
 """What stays in one line with its spaces: "n = 24", "[0.1, 0.2]", "cifar10 (%)"."""
 NO_BREAK = "\u00a0"
@@ -210,12 +208,7 @@ class Panels:
         return self.axes[0]
 
     def label_left(self, text: str) -> None:
-        """Label the y axes of the panels at the left edge, in two lines where rows are low."""
-        grid = self.first.get_subplotspec()
-        rows = grid.get_gridspec().nrows if grid is not None else 1
-        room = int(LABELLED * self.figure.get_figheight() / rows / CHARACTER)
-        if self.own and "\n" not in text and len(text) > room:
-            text = textwrap.fill(text, max(room, len(text) // 2 + 3))
+        """Label the y axes of the panels at the left edge."""
         for panel in self.axes:
             if first_in_row(panel):
                 panel.set_ylabel(text)

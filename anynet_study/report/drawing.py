@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeVar
@@ -60,6 +60,7 @@ def draw_figures(
     needed = {each.name for each in tables if each.table} | {n for f in figures for n in f.needs}
     study.make([name for name in study.analyses if name in needed])  # before processes part
     chosen = [figure.name for figure in figures]
+    look = replace(look, names=study.networks | dict(look.names))
     return side_by_side(
         lambda name: _draw(study, folder, name, formats, dpi, look),
         chosen,

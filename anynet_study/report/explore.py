@@ -38,13 +38,14 @@ Data = dict[str, Any]
 def explore_data(study: Study, beside: Sequence[Study] = ()) -> Data:
     """Architectures, columns of numbers, and which of them are drawn together; JSON-able.
 
-    `columns` have name, label, values (null: missing), limit (null: none; larger values are drawn
-    at the edge), whether they are errors, the replicates by the number of the architecture, and
-    which field of an architecture they are a stage of; `groups` have a title, panels of columns x
-    and y with a note, and how many panels more there would have been; `matrix` has the pairs (rho,
-    low, high, n) of the names, row by row above the diagonal; `sides` are what is set side by side:
-    recipes of the study and the studies `beside` it, whose architectures are added. `z` is the
-    normal quantile of intervals made in the browser.
+    `architectures` are names of networks, or else ids; `columns` have name, label, values (null:
+    missing), limit (null: none; larger values are drawn at the edge), whether they are errors, the
+    replicates by the number of the architecture, and which field of an architecture they are a
+    stage of; `groups` have a title, panels of columns x and y with a note, and how many panels more
+    there would have been; `matrix` has the pairs (rho, low, high, n) of the names, row by row above
+    the diagonal; `sides` are what is set side by side: recipes of the study and the studies
+    `beside` it, whose architectures are added. `z` is the normal quantile of intervals made in the
+    browser.
 
     Raises:
         UserError: there is no error to show, or more than a page can hold.
@@ -71,13 +72,14 @@ def explore_data(study: Study, beside: Sequence[Study] = ()) -> Data:
                 _column(f"{dataset} · {name}", label, table[dataset].reindex(ids), error=True)
             )
     population = _population([study, *beside], ids)
+    names = {one: name for each in (study, *beside) for one, name in each.networks.items()}
     columns += _parameter_columns(population)
     place = {each["name"]: number for number, each in enumerate(columns)}
     source = roles.source if roles else datasets[0]
     rest = [*roles.targets, *roles.family] if roles else datasets
     first = next((name for name in rest if name != source and name in place), source)
     return {
-        "architectures": ids,
+        "architectures": [names.get(str(one), one) for one in ids],
         "columns": columns,
         "groups": _groups(study, datasets, place),
         "pair": [place.get(source, 0), place.get(first, 0)],

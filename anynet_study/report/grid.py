@@ -135,12 +135,11 @@ def _cells(table: pd.DataFrame, name: str, separator: str) -> list[str]:
 def with_interval(
     estimate: float, low: float, high: float, separator: str = " ", digits: int = 2
 ) -> str:
-    """`0.81 [0.62, 0.91]`."""
-    if pd.isna(estimate):
-        return "–"
-    if pd.isna(low) or pd.isna(high):
-        return f"{wording.number(estimate, digits)}{separator}{NO_INTERVAL}"
-    return f"{wording.number(estimate, digits)}{separator}{wording.interval(low, high, digits)}"
+    """`0.81 [0.62, 0.91]`; `– [0.62, 1.00]` of what is not known but for its interval."""
+    value = "–" if pd.isna(estimate) else wording.number(estimate, digits)
+    if pd.notna(low) and pd.notna(high):
+        return f"{value}{separator}{wording.interval(low, high, digits)}"
+    return value if pd.isna(estimate) else f"{value}{separator}{NO_INTERVAL}"
 
 
 def _cell(name: str, value: Any) -> str:

@@ -236,7 +236,7 @@ def analysis_block(
         absent.insert(
             0, f"No {analysis.caption or analysis.name}: {study.left_out[analysis.name]}."
         )
-    shown = None if table is None else grid_of(table, analysis, wording.letter(table))
+    shown = None if table is None else grid_of(study.called(table), analysis, wording.letter(table))
     notes = [] if table is None else [analysis.note, *remarks(table)]
     return Block(
         heading=analysis.heading,

@@ -4,7 +4,6 @@ import fcntl
 import os
 import shutil
 import time
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anynet_study import arrow
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
 from anynet_study.metrics import to_words
@@ -26,6 +26,7 @@ from anynet_study.store.deduplicate import (
     RunNames,
     among,
     arrange,
+    codes_of,
     deduplicate,
     evaluation_keys,
     rename_evaluations,
@@ -168,16 +169,16 @@ class Collected:
         runs, evaluations = deduplicate(*split(self.records))
         there = among(evaluations["run_id"], runs["run_id"])
         self.waiting = int((~there).sum())
-        self.arranged = self._arranged(runs, evaluations.filter(pa.array(there)), asked)
+        self.arranged = self._arranged(runs, evaluations.filter(arrow.numbers(there)), asked)
 
     def _arranged(self, runs: pa.Table, evaluations: pa.Table, asked: SweepRuns) -> Arranged:
         planned, names = asked.planned, asked.evaluations
         mine = np.ones(len(runs), np.bool_) if planned is None else among(runs["run_id"], planned)
-        runs = runs.append_column("planned", pa.array(mine))
-        tested = among(evaluations["run_id"], runs.filter(pa.array(mine))["run_id"])
+        runs = runs.append_column("planned", arrow.numbers(mine))
+        tested = among(evaluations["run_id"], runs.filter(arrow.numbers(mine))["run_id"])
         if names is not None:
-            tested &= among(evaluations["evaluation_id"].cast(pa.string()), names)
-        evaluations = evaluations.append_column("planned", pa.array(tested))
+            tested = tested & among(evaluations["evaluation_id"], names)
+        evaluations = evaluations.append_column("planned", arrow.numbers(tested))
         if isinstance(planned, Mapping):
             runs = rename_runs(runs, planned)
         if names:
@@ -205,11 +206,11 @@ class Collected:
         kept = _counted([runs["journal"], evaluations["journal"]], names)
         return pa.table(
             {
-                "journal": pa.array(names, pa.string()),
-                "records": records,
-                "duplicates": records - kept,
-                "bytes": pa.array(self.sizes, pa.int64()),
-                "problem": pa.array([self.problems.get(name, "") for name in names], pa.string()),
+                "journal": arrow.texts(names),
+                "records": arrow.numbers(records),
+                "duplicates": arrow.numbers(records - kept),
+                "bytes": arrow.numbers(np.array(self.sizes, np.int64)),
+                "problem": arrow.texts(self.problems.get(name, "") for name in names),
             }
         )
 
@@ -223,24 +224,24 @@ class Collected:
         if classes.ndim == 2:
             kind, classes = "labels", to_words(classes)
         runs = self.arranged.runs
-        on_it = pc.equal(runs["dataset"].cast(pa.string()), dataset)
-        runs = runs.filter(pc.and_(on_it, pc.greater(runs["predicted"], 0)))
+        on_it = among(runs["dataset"], [dataset]) & (arrow.to_numpy(runs["predicted"]) > 0)
+        runs = runs.filter(arrow.numbers(on_it))
         fits = pc.max(runs["predicted"]).as_py() == len(classes)
-        of_sweep = bool(np.asarray(runs["planned"]).all())
+        of_sweep = bool(arrow.to_numpy(runs["planned"]).all())
         return Truth(kind, classes.astype(np.uint16) if fits and of_sweep else None)
 
     def report(self, known: "_Known", kept: str) -> CollectReport:
         """The report; `kept` is the line on the store that was kept aside, or ""."""
         runs, evaluations = self.arranged.runs, self.arranged.evaluations
-        count = pc.sum(pc.equal(self.records["record_kind"].cast(pa.string()), "run")).as_py() or 0
+        count = int(among(self.records["record_kind"], ["run"]).sum())
         waiting = f"journals: {self.waiting} evaluations of runs without a record wait for it"
         notes = [waiting] * bool(self.waiting) + [kept] * bool(kept)
         return CollectReport(
             runs=len(runs),
             new=int((~among(runs["run_id"], known.runs)).sum()),
             duplicates=count - len(runs),
-            unplanned=int((~np.asarray(runs["planned"])).sum()),
-            failed=pc.sum(pc.equal(runs["status"].cast(pa.string()), "failed")).as_py() or 0,
+            unplanned=int((~arrow.to_numpy(runs["planned"])).sum()),
+            failed=int(among(runs["status"], ["failed"]).sum()),
             problems=[*self._problems(), *notes],
             evaluations=len(evaluations),
         )
@@ -259,8 +260,8 @@ class Collected:
 
 def _counted(columns: Sequence[pa.ChunkedArray], names: Sequence[str]) -> NDArray[np.int64]:
     """How often each of these names is in the columns."""
-    counts = Counter(name for column in columns for name in column.to_pylist())
-    return np.array([counts[name] for name in names], np.int64)
+    places = np.concatenate([codes_of(column, names) for column in columns])
+    return np.bincount(places, minlength=len(names))
 
 
 @dataclass(frozen=True)
@@ -279,7 +280,7 @@ class _Known:
 
         Raises UserError if it is a newer store or, unless all is made `anew`, none of ours.
         """
-        nothing = pa.array([], pa.string())
+        nothing = pa.nulls(0, pa.string())
         if not out.exists():
             return cls(nothing, nothing)
         try:
@@ -294,7 +295,7 @@ class _Known:
         with suppress(*DAMAGE, UserError), opened(out) as file:
             runs = run_column(file, "run_id")
             evaluations = evaluations_table(file, ["run_id", "evaluation_id"])
-            return cls(runs, evaluation_keys(evaluations).combine_chunks())
+            return cls(runs, arrow.whole(evaluation_keys(evaluations)))
         return cls(nothing, nothing)
 
     def kept_aside(self, out: Path, arranged: Arranged) -> str:

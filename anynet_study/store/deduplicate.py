@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anynet_study import arrow
+
 #: What a sweep calls a run: dataset, recipe, replicate.
 RunNames = tuple[str, str, int]
 #: What a sweep calls an evaluation, and of which kind it is (`metrics.EvaluationKind`).
@@ -31,9 +33,9 @@ class Arranged:
 
 def split(records: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The records of runs, and those of evaluations, each with its number as the column `row`."""
-    numbered = records.append_column("row", pa.array(np.arange(len(records))))
-    is_run = pc.equal(records["record_kind"].cast(pa.string()), "run")
-    return numbered.filter(is_run), numbered.filter(pc.invert(is_run))
+    numbered = records.append_column("row", arrow.numbers(np.arange(len(records))))
+    is_run = among(records["record_kind"], ["run"])
+    return numbered.filter(arrow.numbers(is_run)), numbered.filter(arrow.numbers(~is_run))
 
 
 def deduplicate(runs: pa.Table, evaluations: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -43,11 +45,11 @@ def deduplicate(runs: pa.Table, evaluations: pa.Table) -> tuple[pa.Table, pa.Tab
     journal) is kept, and of failures alone the last: it is what became of the run. Of an
     evaluation: the first by (started, journal).
     """
-    failed = pc.equal(runs["status"].cast(pa.string()), "failed").to_numpy()
-    started = runs["started"].to_numpy()
+    failed, started = among(runs["status"], ["failed"]), arrow.to_numpy(runs["started"])
     run_rows = _first_of_each(runs["run_id"], runs, np.where(failed, -started, started), failed)
-    keys, began = evaluation_keys(evaluations), evaluations["started"].to_numpy()
-    return runs.take(run_rows), evaluations.take(_first_of_each(keys, evaluations, began))
+    keys, began = evaluation_keys(evaluations), arrow.to_numpy(evaluations["started"])
+    rows = _first_of_each(keys, evaluations, began)
+    return runs.take(arrow.numbers(run_rows)), evaluations.take(arrow.numbers(rows))
 
 
 def _first_of_each(
@@ -59,7 +61,7 @@ def _first_of_each(
     """Row numbers, ascending, of the first record of every key, by (after, started, journal)."""
     offset, journal, _ = _beginning(records)
     order = np.lexsort((offset, journal, started, *(() if after is None else (after,))))
-    key = keys.combine_chunks().dictionary_encode().indices.to_numpy()
+    key = arrow.to_numpy(arrow.whole(keys).dictionary_encode().indices)
     _, first = np.unique(key[order], return_index=True)
     return np.sort(order[first])
 
@@ -67,18 +69,18 @@ def _first_of_each(
 def _beginning(records: pa.Table) -> tuple[NDArray[Any], ...]:
     """Keys for `numpy.lexsort`, the least important first, that sort records by when they began."""
     journal = codes_of(records["journal"], sorted(_texts(records["journal"])))
-    return records["offset"].to_numpy(), journal, records["started"].to_numpy()
+    return arrow.to_numpy(records["offset"]), journal, arrow.to_numpy(records["started"])
 
 
 def evaluation_keys(evaluations: pa.Table) -> pa.ChunkedArray:
     """One text for each record: its run_id and its evaluation_id."""
     ids = (evaluations[name].cast(pa.string()) for name in ("run_id", "evaluation_id"))
-    return pc.binary_join_element_wise(*ids, " ")
+    return pc.binary_join_element_wise(*ids, arrow.texts([" "])[0])
 
 
 def rename_runs(runs: pa.Table, names: Mapping[str, RunNames]) -> pa.Table:
     """Give runs the names that the sweep has for them now: no name is part of a run's identity."""
-    known = pc.index_in(runs["run_id"], value_set=pa.array(names, pa.string()))
+    known = pc.index_in(runs["run_id"], value_set=arrow.texts(names))
     now = list(zip(*names.values(), strict=True)) or [(), (), ()]
     for column, values in zip(("dataset", "recipe", "replicate"), now, strict=True):
         runs = _renamed(runs, column, values, known)
@@ -88,7 +90,7 @@ def rename_runs(runs: pa.Table, names: Mapping[str, RunNames]) -> pa.Table:
 def rename_evaluations(evaluations: pa.Table, names: Mapping[str, EvaluationNames]) -> pa.Table:
     """Give evaluations the names and kinds that the sweep has now for their evaluation_id."""
     ids = evaluations["evaluation_id"].cast(pa.string())
-    known = pc.index_in(ids, value_set=pa.array(names, pa.string()))
+    known = pc.index_in(ids, value_set=arrow.texts(names))
     now = list(zip(*names.values(), strict=True)) or [(), ()]
     for column, values in zip(("evaluation", "kind"), now, strict=True):
         evaluations = _renamed(evaluations, column, values, known)
@@ -101,20 +103,21 @@ def _renamed(
     """The records with values[i] in the column where `known` is i; unchanged where it is null."""
     field = records.schema.field(column)
     plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    called = pa.chunked_array([pa.array(values, plain)]).take(known)
+    text = pa.types.is_string(plain)
+    now = arrow.texts(values) if text else arrow.numbers(np.array(values, np.int32))
+    called = pa.chunked_array([now]).take(known)
     merged = pc.coalesce(called, records[column].cast(plain))
     merged = merged if plain == field.type else merged.dictionary_encode()
     return records.set_column(records.schema.get_field_index(column), field, merged)
 
 
 def among(
-    ids: pa.Array | pa.ChunkedArray, wanted: Collection[str] | pa.Array | pa.ChunkedArray
+    texts: pa.Array | pa.ChunkedArray, wanted: Collection[str] | pa.Array | pa.ChunkedArray
 ) -> NDArray[np.bool_]:
-    """Whether each id is one of some."""
-    if isinstance(wanted, pa.ChunkedArray):
-        wanted = wanted.combine_chunks()
-    values = wanted if isinstance(wanted, pa.Array) else pa.array(wanted, pa.string())
-    return np.asarray(pc.is_in(ids, value_set=values), np.bool_)
+    """Whether each text of a column is one of some."""
+    given = isinstance(wanted, pa.Array | pa.ChunkedArray)
+    values = arrow.whole(wanted) if given else arrow.texts(wanted)
+    return arrow.to_numpy(pc.is_in(texts.cast(pa.string()), value_set=values))
 
 
 def arrange(runs: pa.Table, evaluations: pa.Table, first: Mapping[str, Sequence[str]]) -> Arranged:
@@ -129,13 +132,13 @@ def arrange(runs: pa.Table, evaluations: pa.Table, first: Mapping[str, Sequence[
         name: _in_order(sorted(_texts(runs[name])), first.get(name, ()))
         for name in ("architecture", "dataset", "recipe")
     }
-    keys = {name: codes_of(runs[name], texts) for name, texts in names.items()}
+    keys = {name: arrow.numbers(codes_of(runs[name], texts)) for name, texts in names.items()}
     sorting = pa.table(keys | {"replicate": runs["replicate"], "run_id": runs["run_id"]})
     order = pc.sort_indices(sorting, [(name, "ascending") for name in sorting.column_names])
     runs = runs.take(order)
-    run = pc.index_in(evaluations["run_id"], value_set=runs["run_id"].combine_chunks())
+    run = pc.index_in(evaluations["run_id"], value_set=arrow.whole(runs["run_id"]))
     evaluations = evaluations.append_column("run", run.cast(pa.int32()))
-    began = evaluations["evaluation"].take(np.lexsort(_beginning(evaluations)))
+    began = evaluations["evaluation"].take(arrow.numbers(np.lexsort(_beginning(evaluations))))
     tests = _in_order(_texts(began), first.get("evaluation", ()))
     codes = [
         codes_of(evaluations[name], texts)
@@ -144,8 +147,8 @@ def arrange(runs: pa.Table, evaluations: pa.Table, first: Mapping[str, Sequence[
             ("evaluation", tests),
         )
     ]
-    evaluations = evaluations.take(np.lexsort((*codes, evaluations["run"].to_numpy())))
-    return Arranged(runs, evaluations, names["recipe"], tests)
+    rows = np.lexsort((*codes, arrow.to_numpy(evaluations["run"])))
+    return Arranged(runs, evaluations.take(arrow.numbers(rows)), names["recipe"], tests)
 
 
 def _in_order(texts: Sequence[str], first: Sequence[str]) -> list[str]:
@@ -159,6 +162,6 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
 
 def codes_of(values: pa.ChunkedArray, labels: Sequence[str]) -> NDArray[np.int32]:
     """Places in `labels` of the texts of a dictionary column."""
-    texts = values.combine_chunks()
-    places = pc.index_in(texts.dictionary, value_set=pa.array(labels, pa.string()))
-    return np.asarray(places.take(texts.indices), np.int32)
+    texts = arrow.whole(values)
+    places = pc.index_in(texts.dictionary, value_set=arrow.texts(labels))
+    return arrow.to_numpy(places.take(texts.indices))

@@ -12,8 +12,10 @@ from typing import Any
 import h5py
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anynet_study import arrow
 from anynet_study.errors import UserError
 
 TEXT = h5py.string_dtype("utf-8")
@@ -128,11 +130,11 @@ def write_texts(group: h5py.Group, name: str, texts: Sequence[str] | pa.ChunkedA
     Of fixed length, which alone HDF5 compresses, and can check when they are read; unless that
     would waste memory.
     """
-    column = texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts], pa.string())
-    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    whole = coded.unify_dictionaries().combine_chunks()
+    column = arrow.whole(texts) if isinstance(texts, pa.ChunkedArray) else arrow.texts(texts)
+    whole = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     known = [text.replace("\0", "\\0") for text in [*whole.dictionary.to_pylist(), ""]]
-    codes = whole.indices.fill_null(len(known) - 1).to_numpy()
+    nothing = arrow.numbers(np.array([len(known) - 1], np.int32))[0]
+    codes = arrow.to_numpy(whole.indices.fill_null(nothing))
     width = max(1, *(len(text.encode()) for text in known))
     if width * len(codes) > MOST_PADDED:
         group.create_dataset(name, data=np.array(known, object)[codes], dtype=TEXT)
@@ -196,21 +198,19 @@ def _numbers(name: str, column: pa.ChunkedArray) -> NDArray[Any]:
     if column.null_count and not pa.types.is_floating(kind):
         kind = pa.float64()
         column = column.cast(pa.int64())
-    return np.asarray(column.cast(kind).to_numpy())
+    return arrow.to_numpy(column.cast(kind))
 
 
 def read_texts(array: h5py.Dataset) -> pa.DictionaryArray:
     """Texts as a dictionary. Raises pyarrow.ArrowInvalid for what is no UTF-8."""
-    kind = pa.dictionary(pa.int32(), pa.string())
     if array.dtype.kind != "S":
-        return pa.array(array.asstr()[()], pa.string()).dictionary_encode()
-    coded = []
+        return arrow.texts(array.asstr()[()]).dictionary_encode()
+    coded = [pa.nulls(0, pa.dictionary(pa.int32(), pa.string()))]
     for block in _blocks_of(array):
         codes = as_binary(block).dictionary_encode()
-        distinct = np.frombuffer(codes.dictionary.buffers()[1], block.dtype, len(codes.dictionary))
-        texts = pa.array(distinct).cast(pa.string())
-        coded.append(pa.DictionaryArray.from_arrays(codes.indices, texts))
-    return pa.chunked_array(coded, kind).unify_dictionaries().combine_chunks()
+        distinct = pc.ascii_rtrim(codes.dictionary.cast(pa.string()), characters="\0")
+        coded.append(pa.DictionaryArray.from_arrays(codes.indices, distinct))
+    return pa.concat_arrays(coded)
 
 
 def as_binary(texts: NDArray[np.bytes_]) -> pa.FixedSizeBinaryArray:

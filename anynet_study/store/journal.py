@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Self
 import numpy as np
 import pyarrow as pa
 
+from anynet_study import arrow
 from anynet_study.errors import UserError, first_line
 from anynet_study.files import sync_folder
 from anynet_study.metrics import CURVES
@@ -38,7 +39,6 @@ from anynet_study.store.records import (
     joined,
     lengths_of,
     records_table,
-    whole_numbers,
 )
 from anynet_study.store.run_arrays import RunArrays
 
@@ -177,14 +177,14 @@ def _summary(
     columns: dict[str, Any] = {
         name: batch[name] for name in batch.schema.names if name in RECORDS.names
     }
-    numbers = {
+    counts = {
         "predicted": lengths_of(batch["predictions"]),
         "offset": np.array([frame.offset for frame in records], np.int64),
         "end": np.array([frame.end for frame in records], np.int64),
     }
     if kind is RUN:
-        numbers |= {"spec_bytes": lengths_of(batch["spec"]), "epochs": lengths_of(batch[CURVES[0]])}
-    columns |= {name: whole_numbers(values) for name, values in numbers.items()}
+        counts |= {"spec_bytes": lengths_of(batch["spec"]), "epochs": lengths_of(batch[CURVES[0]])}
+    columns |= {name: arrow.numbers(values) for name, values in counts.items()}
     named = {"record_kind": kind.name, "journal": path.name}
     return records_table(columns | named, len(batch))
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study import arrow
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import CURVES, words_an_image
 from anynet_study.store.hdf5 import (
@@ -267,7 +268,7 @@ def _check_runs(file: h5py.File, skipped: Collection[str]) -> int:
         raise LayoutError("/runs/run_id", "has a run twice")
     found = _check_columns(file, "runs", RunRecord, count, ("run_id", *skipped))
     unknown = np.flatnonzero(np.isnan(found["error"]))
-    if set(found["status"].take(pa.array(unknown)).to_pylist()) - {"failed"}:
+    if set(found["status"].take(arrow.numbers(unknown)).to_pylist()) - {"failed"}:
         raise LayoutError("/runs/error", "has values that are not percentages: nan")
     for name in ("architecture", "dataset"):
         if "" in found[name].unique().to_pylist():
@@ -319,7 +320,7 @@ def stored_values(array: h5py.Dataset) -> pa.DictionaryArray | Numbers:
     texts = read_texts(array.file["labels"][name]).cast(pa.string())
     if len(values) and not 0 <= values.min() <= values.max() < len(texts):
         raise LayoutError(array.name, f"has integers beyond the {len(texts)} labels")
-    return pa.DictionaryArray.from_arrays(pa.array(values, pa.int32()), texts)
+    return pa.DictionaryArray.from_arrays(arrow.numbers(values.astype(np.int32)), texts)
 
 
 def _check_ragged(file: h5py.File, name: str, arrays: Collection[str], kind: str) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from anynet_study import arrow
 from anynet_study.errors import counted
 from anynet_study.metrics import CURVES, EvaluationKind, Metric
 from anynet_study.store.layout import (
@@ -411,25 +412,13 @@ def records_table(columns: Mapping[str, Any], count: int) -> pa.Table:
         if values is None:
             found.append(pa.nulls(count, column.type))
         elif isinstance(values, str):
-            codes = whole_numbers(np.zeros(count, np.int32))
-            found.append(pa.DictionaryArray.from_arrays(codes, _text(values)))
+            codes = arrow.numbers(np.zeros(count, np.int32))
+            found.append(pa.DictionaryArray.from_arrays(codes, arrow.texts([values])))
         else:
             array = pa.array(values) if isinstance(values, np.ndarray) else values
             encode = column.type == _TEXT and not pa.types.is_dictionary(array.type)
             found.append(array.dictionary_encode() if encode else array.cast(column.type))
     return pa.table(found, schema=RECORDS)
-
-
-def whole_numbers(values: NDArray[np.signedinteger[Any]]) -> pa.Array:
-    """An Arrow array of them, straight from memory: `pyarrow.array` would import pandas."""
-    kind = pa.from_numpy_dtype(values.dtype)
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
-
-
-def _text(text: str) -> pa.Array:
-    encoded = text.encode()
-    ends = pa.py_buffer(np.array([0, len(encoded)], np.int32))
-    return pa.Array.from_buffers(pa.string(), 1, [None, ends, pa.py_buffer(encoded)])
 
 
 def joined(tables: Iterable[pa.Table]) -> pa.Table:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study import arrow
 from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES, from_words
 from anynet_study.store.hdf5 import get_text, read_texts, unfit
@@ -526,9 +527,8 @@ class ResultStore(Results):
         if table == "provenance":
             check_columns(columns, FIXED_COLUMNS[table])
             names, values = zip(*self.provenance.items(), strict=True)
-            return pa.table({"name": names, "value": [str(value) for value in values]}).select(
-                columns
-            )
+            found = {"name": arrow.texts(names), "value": arrow.texts(map(str, values))}
+            return pa.table({column: found[column] for column in columns})
         with self.opened() as file:
             if table == "runs":
                 return runs_table(file, columns)

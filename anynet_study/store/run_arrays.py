@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study import arrow
 from anynet_study.files import naming
 from anynet_study.metrics import CURVES
 from anynet_study.store.records import ARRAYS, lengths_of
@@ -45,7 +46,6 @@ class RunArrays:
         self._written = 0
         #: Where in the file the elements of each record begin and end.
         self._places = {name: [np.empty((0, 2), np.int64)] for name in ARRAYS}
-        self._data: NDArray[np.uint8] | None = None
 
     def append(self, values: Mapping[str, tuple[NDArray[Any], Rows]], count: int) -> None:
         """Add the arrays of the next `count` records.
@@ -68,7 +68,7 @@ class RunArrays:
         for name in ARRAYS:
             if name in batch.schema.names:
                 column = batch[name]
-                elements = _bytes_of(column) if name == "spec" else column.flatten().to_numpy()
+                elements = _bytes_of(column) if name == "spec" else arrow.to_numpy(column.flatten())
                 values[name] = elements, lengths_of(column)
         self.append(values, len(batch))
 
@@ -79,13 +79,13 @@ class RunArrays:
 
     def read(self, name: str, rows: Rows) -> NDArray[Any]:
         """The elements of an array of these records, end to end."""
-        if self._data is None:
-            with naming(self._published):
-                self._file.flush()
-            whole = np.memmap(self._file, np.uint8, "r") if self._written else np.empty(0, np.uint8)
-            self._data = np.asarray(whole)
-        parts = [self._data[begin:end] for begin, end in self._of(name, rows).tolist()]
-        return np.concatenate([self._data[:0], *parts]).view(ELEMENTS[name])
+        with naming(self._published):
+            self._file.flush()
+        # A mapping of its own, as one that stays would fill the memory.
+        mapped = np.memmap(self._file, np.uint8, "r") if self._written else np.empty(0, np.uint8)
+        data = np.asarray(mapped)
+        parts = [data[begin:end] for begin, end in self._of(name, rows).tolist()]
+        return np.concatenate([data[:0], *parts]).view(ELEMENTS[name])
 
     def _of(self, name: str, rows: Rows) -> NDArray[np.int64]:
         places = np.concatenate(self._places[name])

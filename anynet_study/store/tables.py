@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anynet_study import arrow
 from anynet_study.errors import UserError
 from anynet_study.metrics import (
     CURVES,
@@ -107,10 +108,11 @@ def _joined(file: h5py.File, key: str, group: str, columns: list[str]) -> dict[s
     about = read_table(file[group], [key, *columns])
     named = run_column(file, key)
     places = pc.index_in(named.dictionary, value_set=about[key].chunk(0)).take(named.indices)
-    joined = {}
+    joined, nothing = {}, arrow.texts([""])[0]
     for name in columns:
         values = about[name].chunk(0).take(places)
-        joined[name] = values.fill_null("").dictionary_encode() if is_text(values.type) else values
+        text = is_text(values.type)
+        joined[name] = values.fill_null(nothing).dictionary_encode() if text else values
     return joined
 
 
@@ -132,8 +134,7 @@ def _interval(file: h5py.File) -> dict[str, pa.Array]:
     done = (run["status"] == "completed").to_numpy()
     for row, interval in _resampled(file, run["metric"].where(done).to_numpy()):
         ends[:, row] = interval
-    arrays = (pa.array(end, from_pandas=True) for end in ends)
-    return dict(zip(INTERVAL, arrays, strict=True))
+    return dict(zip(INTERVAL, map(arrow.numbers, ends), strict=True))
 
 
 def _resampled(
@@ -217,15 +218,14 @@ def curves_table(
     offsets = file["curves/offsets"][()]
     epochs = np.diff(offsets)[rows]
     epoch = np.arange(epochs.sum()) - np.repeat(np.cumsum(epochs) - epochs, epochs)
-    place, run = np.repeat(offsets[rows], epochs) + epoch, pa.array(np.repeat(rows, epochs))
+    place, run = np.repeat(offsets[rows], epochs) + epoch, arrow.numbers(np.repeat(rows, epochs))
     begin, end = (offsets[rows[0]], offsets[rows[-1] + 1]) if len(rows) else (0, 0)
     found = {}
     for name in columns:
         if name in CURVES:
-            values = read_curve(file, name, begin, end)[place - begin]
-            found[name] = pa.array(values, from_pandas=True)
+            found[name] = arrow.numbers(read_curve(file, name, begin, end)[place - begin])
         elif name == "epoch":
-            found[name] = pa.array((epoch + 1).astype(np.int32))
+            found[name] = arrow.numbers((epoch + 1).astype(np.int32))
         else:
             values = run_column(file, name)
             coded = values.dictionary_encode() if pa.types.is_string(values.type) else values
@@ -275,7 +275,7 @@ def _column(group: h5py.Group, name: str, record: type, count: int) -> pa.Array:
     if isinstance(values, pa.DictionaryArray):
         return values.cast(pa.string()) if name == "run_id" else values
     truth = _type(group.name, name) == pa.bool_()
-    return pa.array(values.astype(bool) if truth else values, from_pandas=True)
+    return arrow.numbers(values.astype(bool) if truth else values)
 
 
 def _type(table: str, name: str) -> pa.DataType | None:
@@ -305,12 +305,10 @@ def _table_column(group: h5py.Group, name: str) -> pa.Array:
     if group[name].dtype.kind in "SO":
         return read_texts(group[name]).cast(pa.string())
     values = group[name][()]
-    missing = np.isnan(values)
-    if not missing.any():
-        return pa.array(values)
-    known = np.where(missing, 0, values)
-    whole = (known % 1 == 0).all() and _type(group.name, name) != pa.float64()
-    return pa.array(known.astype(np.int64) if whole else known, mask=missing)
+    found = arrow.numbers(values)
+    whole = found.null_count and _type(group.name, name) != pa.float64()
+    whole = whole and (values[~np.isnan(values)] % 1 == 0).all()
+    return found.cast(pa.int64()) if whole else found
 
 
 def _specs(file: h5py.File) -> pa.Array:
@@ -333,18 +331,19 @@ def _evaluation_column(file: h5py.File, name: str) -> pa.Array:
         identities = _evaluation_column(file, "identity")
         texts = identities.dictionary.to_pylist()
         told = [stored_json(text, dict, "identity of an evaluation").get(name) for text in texts]
-        numbers = [value if isinstance(value, int | float) else None for value in told]
-        return pa.array(numbers, OF_IDENTITY[name]).take(identities.indices)
+        values = [value if isinstance(value, int | float) else np.nan for value in told]
+        numbers = arrow.numbers(np.array(values, np.float64)).cast(OF_IDENTITY[name])
+        return numbers.take(identities.indices)
     group = file.get("evaluations")
     if name in RUN_KEYS:
         values = run_column(file, name)
-        return values[:0] if group is None else values.take(pa.array(group["run"][()]))
+        return values[:0] if group is None else values.take(arrow.numbers(group["run"][()]))
     if group is None:  # a store that was made when there were none
         kind = COLUMNS["evaluations"][name].type
-        return pa.array([], RECORDS.field(name).type if name in RECORDS.names else kind)
+        return pa.nulls(0, RECORDS.field(name).type if name in RECORDS.names else kind)
     found = _column(group, name, EvaluationRecord, len(group["run"]))
     if name == "evaluation":  # as the sweep orders them
-        names = pa.array(study_names(file, name), pa.string())
+        names = arrow.texts(study_names(file, name))
         found = pa.DictionaryArray.from_arrays(pc.index_in(found.cast(pa.string()), names), names)
     return found
 
@@ -353,7 +352,7 @@ def _evaluation_column(file: h5py.File, name: str) -> pa.Array:
 TRIAL_KEYS = ("run_id", "architecture", "dataset", "tuned", "replicate", "trial", "rung")
 TRIAL_RESULTS = ("epochs", "status", "validation_error", "error", "seconds", "trains", "chosen")
 #: /trials of a study in which nothing is tuned.
-NO_TRIALS = pa.table({name: pa.array([], one.type) for name, one in COLUMNS["trials"].items()})
+NO_TRIALS = pa.table({name: pa.nulls(0, one.type) for name, one in COLUMNS["trials"].items()})
 
 
 def trials_columns(file: h5py.File) -> list[str]:
@@ -367,7 +366,7 @@ def trials_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
     """These of `trials_columns`, one row per recorded run of a tuned recipe."""
     check_columns(columns, trials_columns(file))
     said = read_table(file["trials"]) if "trials" in file else NO_TRIALS
-    rows = pc.index_in(said["run_id"], value_set=run_column(file, "run_id")).combine_chunks()
+    rows = pc.index_in(said["run_id"].chunk(0), value_set=run_column(file, "run_id"))
     said, rows = said.filter(rows.is_valid()), rows.drop_null()
     found = {}
     for name in columns:

@@ -9,11 +9,11 @@ from typing import Any
 import h5py
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anynet_study import arrow
 from anynet_study.metrics import CURVES
-from anynet_study.store.deduplicate import Arranged
+from anynet_study.store.deduplicate import Arranged, among
 from anynet_study.store.hdf5 import (
     create_numbers,
     fixed_texts,
@@ -101,7 +101,7 @@ def _write_ragged(
     group: h5py.Group, runs: pa.Table, arrays: RunArrays, named: Mapping[str, str]
 ) -> None:
     """Write arrays of all runs end to end, and the offsets at which those of each run begin."""
-    rows = runs["row"].to_numpy()
+    rows = arrow.to_numpy(runs["row"])
     lengths = arrays.lengths(next(iter(named.values())), rows)
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     write_numbers(group, "offsets", offsets)
@@ -128,7 +128,8 @@ def _write_run_predictions(
 
 def _write_evaluation_predictions(file: h5py.File, records: Arranged, arrays: RunArrays) -> None:
     file["evaluations"].create_group("predictions")
-    found = records.evaluations
+    if not len(found := records.evaluations):
+        return
     place, on = found.schema.get_field_index("dataset"), records.runs["dataset"]
     found = found.set_column(place, "dataset", on.take(found["run"]))
     pairs = found.group_by(["dataset", "evaluation"], use_threads=False).aggregate([])
@@ -143,9 +144,9 @@ def _write_predictions(
 
     `index` is what the array is called that has their row numbers.
     """
-    some = records["predicted"].to_numpy() > 0
+    some = arrow.to_numpy(records["predicted"]) > 0
     for name, text in named.items():
-        some &= pc.equal(records[name].cast(pa.string()), text).to_numpy()
+        some &= among(records[name], [text])
     numbers = np.flatnonzero(some)
     if not numbers.size:
         return None
@@ -153,8 +154,8 @@ def _write_predictions(
     for name, text in named.items():
         set_text(group, name, text)
     write_numbers(group, index, numbers)
-    rows = records["row"].to_numpy()[numbers]
-    lengths = records["predicted"].to_numpy()[numbers].astype(np.int64)
+    rows = arrow.to_numpy(records["row"])[numbers]
+    lengths = arrow.to_numpy(records["predicted"])[numbers].astype(np.int64)
     width = int(lengths.max())
     target = create_numbers(group, "classes", (len(rows), width), np.uint16)
     for part in _blocks(2 * lengths):

@@ -86,7 +86,7 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     checked = {}
     for name, value in options.items():
         if name not in OPTIONS:
-            raise ValueError(f"unknown option `{name}`; {legal_keys(name, sorted(OPTIONS))}")
+            raise ValueError(f"unknown option `{name}`{legal_keys(name, sorted(OPTIONS))}")
         if value is not None:
             checked[name] = _checked(name, value)
     for name in ONE:

@@ -108,7 +108,7 @@ def explain(path: str) -> tuple[Key, list[Key]]:
         if "properties" in below:
             if part not in below["properties"]:
                 where = ".".join(parts[: place + 1])
-                raise UserError(f"no key `{where}`; {legal_keys(part, below['properties'])}")
+                raise UserError(f"no key `{where}`{legal_keys(part, below['properties'])}")
             required, node = part in below.get("required", ()), below["properties"][part]
         else:
             values = below.get("additionalProperties")

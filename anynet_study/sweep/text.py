@@ -3,7 +3,6 @@
 Nothing here knows about studies. `Strict` is the base class of every part of a sweep file.
 """
 
-import difflib
 import re
 import reprlib
 from collections.abc import Hashable, Iterable, Mapping
@@ -14,7 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, nearest
 from anynet_study.files import read_regular
 
 #: The tag of `<<`, which is not a key: it takes over the keys of another mapping.
@@ -160,8 +159,8 @@ def describe(error: ValidationError, model: type[BaseModel], content: Any) -> st
         first, others = wrong[0], len({_key(problem, content) for problem in wrong}) - 1
         where, more = _key(first, content), f" (and {others} more)" if others else ""
         if first["type"] in unknown:
-            legal = legal_keys(str(first["loc"][-1]), _fields(model, first["loc"]))
-            said = f"unknown key `{where}`; {legal}"
+            legal = _fields(model, first["loc"])
+            said = f"unknown key `{where}`{legal_keys(first['loc'][-1], legal)}"
         else:
             said = _wrong(first, where)
         told.insert(0, f"{said}{more}")
@@ -209,12 +208,9 @@ def _short(value: Any) -> str:
     return shortener.repr(value)
 
 
-def legal_keys(unknown: str, legal: Iterable[str]) -> str:
-    """`did you mean ...? legal keys: ...` for a key that does not exist."""
-    legal = list(legal)
-    near = difflib.get_close_matches(unknown, legal, n=1, cutoff=0.6)
-    hint = f"did you mean `{near[0]}`? " if near else ""
-    return f"{hint}legal keys: {', '.join(legal)}"
+def legal_keys(unknown: object, legal: Iterable[str]) -> str:
+    """` (did you mean ...?); legal keys: ...` for a key that does not exist."""
+    return f"{nearest(unknown, legal)}; legal keys: {', '.join(legal)}"
 
 
 def _fields(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:

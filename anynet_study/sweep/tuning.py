@@ -153,7 +153,7 @@ class Tuning(Strict):
         if key == "metric":
             raise ValueError(f"{where}: errors on several metrics cannot be compared")
         if key not in legal:
-            raise ValueError(f"unknown key `{where}`; {legal_keys(key, legal)}")
+            raise ValueError(f"unknown key `{where}`{legal_keys(key, legal)}")
         if self.scheduler == "halving" and key in LENGTHS:
             raise ValueError(f"{where}: with halving, rungs have their own lengths")
         if isinstance(values, list):

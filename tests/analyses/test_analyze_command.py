@@ -315,7 +315,7 @@ def test_the_summary_says_what_the_report_says(
 def test_numbers_are_written_for_people() -> None:
     assert with_interval(0.814, 0.62, 0.91) == "0.81 [0.62, 0.91]"
     assert with_interval(0.814, float("nan"), float("nan")) == "0.81 (no interval)"
-    assert with_interval(float("nan"), 0.62, 0.91) == "–"
+    assert with_interval(float("nan"), 0.62, 0.91) == "– [0.62, 0.91]"
 
 
 def test_the_heading_says_how_many_resamples_were_taken(

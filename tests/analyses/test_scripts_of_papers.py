@@ -52,6 +52,16 @@ def accuracies(tmp_path: Path) -> pd.DataFrame:
     return table
 
 
+def test_too_many_groups_are_refused_before_anything_is_told(
+    accuracies: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = [str(tmp_path / "models.csv"), "--base", "val", "--group-by", "parameters", *HOW]
+    assert run_script("robustness", *typed, "-o", str(tmp_path)) == 2
+    told = capsys.readouterr()
+    assert (told.out, "24 groups are more than the 12" in told.err) == ("", True)
+    assert [path.name for path in tmp_path.iterdir()] == ["models.csv"]
+
+
 def test_each_group_has_the_line_of_its_networks(accuracies: pd.DataFrame, tmp_path: Path) -> None:
     typed = [str(tmp_path / "models.csv"), "--base", "val", "--group-by", "family", *HOW]
     assert run_script("robustness", *typed, "-o", str(tmp_path)) == 0

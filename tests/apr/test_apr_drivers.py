@@ -218,11 +218,12 @@ def test_weighted_partial_p_is_of_residuals_and_one_function(architectures: pd.D
     found = stage_drivers(errors, table, ["flops"], **how).set_index("parameter")
     plain = drivers(errors, table, **how).set_index("parameter")
     held = add_constant(table["flops"].to_numpy())
-    y = WLS(errors["set"].to_numpy(), held, weights.to_numpy()).fit().resid
+    fit = WLS(errors["set"].to_numpy(), held, weights.to_numpy()).fit()
+    y, leverage = fit.resid, (fit.model.wexog.T * fit.model.pinv_wexog).sum(axis=0)
     for parameter in plain.index:
         assert found.loc[parameter, "p"] == plain.loc[parameter, "p"]
         sums = table[[f"{parameter.split()[1][0]}{stage}" for stage in range(1, 5)]].sum(axis=1)
         x = WLS(sums.to_numpy(), held, weights.to_numpy()).fit().resid
         products = weights.to_numpy() * x * y
-        z = products.sum() / np.sqrt((products**2).sum() * 60 / 59)
+        z = products.sum() / np.linalg.norm(products / (1 - leverage))
         assert found.loc[parameter, "partial_p"] == pytest.approx(2 * stats.norm.sf(abs(z)))

@@ -111,3 +111,8 @@ def test_the_freed_slope_by_hand_and_where_there_is_none() -> None:
         row = apr.transfer_fits(table, "s", resamples=FEW, replicates=known).iloc[0]
         assert np.isnan(row["freed_slope"])
         assert np.isfinite(row["slope"])
+        assert row["note"] == ""
+    noisy = long.assign(score=50 + draw.normal(0, 1, 24))
+    row = apr.transfer_fits(table, "s", resamples=FEW, replicates=noisy).iloc[0]
+    assert np.isnan(row["freed_slope_low"])
+    assert "noise may be all there is on the source" in row["note"]

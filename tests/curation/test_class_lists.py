@@ -105,7 +105,9 @@ def test_figures_of_a_tree_that_is_known(folder):
     assert tree_statistics(nouns, ["00000004", "00000006"])["leaves"] == 1
     names = ("n00000004", "Domestic_Dog", "man-made thing")
     assert [nouns.find(name) for name in names] == ["00000004", "00000004", "00000003"]
-    with pytest.raises(UserError, match=r"2 senses, name one: n00000004 \(dog, domestic dog\)"):
+    with pytest.raises(
+        UserError, match=r"2 senses; write the number of one: n00000004 \(dog, domestic dog\)"
+    ):
         nouns.find("dog")
 
 

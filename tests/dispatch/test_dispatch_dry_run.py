@@ -7,6 +7,7 @@ import yaml
 from tiny_study import RUNS, TINY, Type
 
 from anynet_study.cli.dry_run import slurm_lines
+from anynet_study.data import load_dataset
 from anynet_study.dispatch.dry_run import START_UP_CPU, START_UP_GPU, SlurmForecast, forecast
 from anynet_study.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.planning.cost import sweep_cost
@@ -153,3 +154,14 @@ def test_a_test_set_that_nobody_knows_is_told_before_anything_is_there(type_: Ty
     Path("sweep.yaml").write_text(TINY + "evaluations: {far: {test_set: imagenetv9}}\n")
     told = type_("run", "sweep.yaml", "--dry-run")
     assert (told.code, "evaluations.far: no dataset 'imagenetv9'" in told.err) == (2, True)
+
+
+@pytest.mark.parametrize("verb", ["run", "launch"])
+def test_it_writes_nothing_and_says_what_it_says_with_data(type_: Type, verb: str) -> None:
+    Path("sweep.yaml").write_text(TINY + "evaluations: {far: {test_set: gratings}}\n")
+    told = type_(verb, "sweep.yaml", "launch.cluster=slurm", "--dry-run")
+    assert (told.code, "12 runs" in told.out) == (0, True), told.err
+    assert [str(path) for path in Path().rglob("*")] == ["sweep.yaml"]
+    for name in ("digits", "gratings", "blobs"):
+        load_dataset(name)
+    assert type_(verb, "sweep.yaml", "launch.cluster=slurm", "--dry-run").out == told.out

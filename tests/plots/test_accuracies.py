@@ -218,6 +218,6 @@ def test_points_are_within_their_bins_and_look_different(count: int) -> None:
     assert len(set(looks)) == count
 
 
-def test_more_datasets_than_looks_are_refused() -> None:
-    with pytest.raises(UserError, match="13 datasets are more than the 12 that fit a figure"):
+def test_more_lines_than_looks_are_refused() -> None:
+    with pytest.raises(UserError, match="13 lines are more than the 12 that fit a figure"):
         plots.bin_chart(bins_of(13), "size", "accuracy (%)")

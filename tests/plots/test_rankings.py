@@ -39,6 +39,20 @@ def test_each_architecture_has_a_line_of_its_ranks() -> None:
     assert axes.get_title() == "n = 3"
 
 
+def test_of_many_architectures_some_are_drawn_from_the_best_to_the_worst() -> None:
+    ranks = [*range(1, 51)]
+    same = {"architecture": [f"m{rank:02d}" for rank in ranks], "rank": ranks}
+    table = pd.DataFrame({"dataset": "x", **same, "rank_best": ranks, "rank_worst": ranks})
+    both = pd.concat([table, table.assign(dataset="y", rank=ranks[::-1])])
+    (axes,) = plots.rank_preservation_chart(both).axes
+    assert ticks(axes.yaxis)[:2] == ["m01  1", "m05  5"]
+    assert ticks(axes.yaxis)[-1] == "m50  50"
+    assert len(axes.lines) == len(axes.get_yticks()) == 12
+    drawn = {round(line.get_ydata()[0]): line.get_ydata()[1] for line in axes.lines}
+    assert (drawn[1], drawn[5]) == (50, 46)
+    assert axes.get_title().startswith("12 of 50, evenly spread")
+
+
 def test_ranks_over_further_test_sets() -> None:
     table = pd.DataFrame(
         {

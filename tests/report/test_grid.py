@@ -74,6 +74,7 @@ def test_columns_of_their_own_intervals() -> None:
         (0.5, 0.1, "0.50 [0.10, 0.90]"),
         (0.5, math.nan, "0.50 (no interval)"),
         (math.nan, math.nan, "–"),
+        (math.nan, 0.1, "– [0.10, 0.90]"),
     ],
 )
 def test_what_is_not_known_is_said(estimate: float, low: float, expected: str) -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import typer
+from command import imported
 from store_factory import ARCHITECTURES, datasets, failed, make_store, record
 from typer.testing import CliRunner
 
@@ -235,6 +236,31 @@ def test_groups_and_sql_from_the_command_line(path: Path, tmp_path: Path) -> Non
     assert len(run(path, "--sql", "from runs", "--limit", "3", "--format", "csv").splitlines()) == 4
     shown = run(path, "--sql", "select 1 as a, null as b, [1, 2] as c, 'x' as d, 0.5::float as e")
     assert shown.split() == ["a", "b", "c", "d", "e", "1", "[1", "2]", "x", "0.5000"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--where", "dataset = 'B' or flops > 1", "--sort", "-error"),
+        ("--group-by", "dataset", "--aggregate", "count(),mean(error)", "--json"),
+        ("--sql", "select stem, min(error) from runs group by stem", "--format", "csv"),
+        ("--table", "curves"),
+        ("--table", "evaluations", "-o", "x.csv"),
+        ("--table", "trials"),
+        ("--table", "provenance"),
+    ],
+)
+def test_rows_are_selected_and_written_without_pandas(
+    path: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    assert not {"pandas", "scipy", "torch"} & imported(tmp_path, "query", path, *arguments)
+
+
+def test_csv_has_every_number_in_its_own_digits() -> None:
+    values = "0.1::float as a, 20.0 :: double as b, 'NaN'::double as c, null::int as d, true as e"
+    text = io.StringIO()
+    write_rows(run_sql_without_tables(f"select {values}, 'x,\"y' as f, 2 as g"), "csv", text)
+    assert text.getvalue() == 'a,b,c,d,e,f,g\n0.1,20.0,,,True,"x,""y",2\n'
 
 
 def test_json_of_any_value_is_json() -> None:

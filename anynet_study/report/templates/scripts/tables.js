@@ -4,6 +4,7 @@
 
 const FILTERED = 9; // rows from which on a table has a filter
 const BAR = 56; // pixels of a drawn interval
+const BESIDE = 4; // drawn intervals of a row that have room beside their numbers; more are below
 
 // The number that a cell begins with, such as "1,234", "380.7M", "−0.24 [−0.65, 0.15]", "<0.001" or "87%".
 function numberOf(text) {
@@ -26,7 +27,7 @@ class SortableTable {
       head.replaceChildren(button);
       button.addEventListener("click", () => this.sort(k));
     });
-    this.drawIntervals();
+    table.classList.toggle("crowded", this.drawIntervals() > BESIDE);
     if (filtered && this.rows.length >= FILTERED) this.addFilter(table);
   }
 
@@ -69,19 +70,21 @@ class SortableTable {
   }
 
   // An interval in a cell, "0.81 [0.62, 0.91]", is drawn beside it, on one scale for a column.
+  // Returns how many columns have any.
   drawIntervals() {
-    this.heads.forEach((head, k) => {
+    return this.heads.filter((head, k) => {
       const found = this.rows.map((row) => {
         const ends = row.cells[k]?.textContent.replaceAll("−", "-").replaceAll(",", " ");
         const match = ends?.match(/^(-?[\d.]+) \[(-?[\d.]+)\s+(-?[\d.]+)\]$/);
         return match ? match.slice(1).map(Number) : null;
       });
       const known = found.filter(Boolean);
-      if (known.length < 2) return;
+      if (known.length < 2) return false;
       const range = [Math.min(0, ...known.map((each) => each[1])), Math.max(...known.map((each) => each[2]))];
       const across = scale(range, 3, BAR - 3);
       found.forEach((each, row) => each && this.rows[row].cells[k].append(drawnInterval(each, across)));
-    });
+      return true;
+    }).length;
   }
 }
 
