@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study import arrow
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, first_line
 
 TEXT = h5py.string_dtype("utf-8")
 #: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
@@ -236,8 +236,7 @@ def checksums(file: h5py.File, progress: Callable[[int], None] | None = None) ->
                 for block in _blocks_of(item):
                     crc = zlib.crc32(_bytes(block), crc)
             except (OSError, RuntimeError) as error:
-                reason = (str(error).splitlines() or ["?"])[0]
-                raise type(error)(f"/{path}: cannot be read: {reason}") from error
+                raise type(error)(f"/{path}: cannot be read: {first_line(error)}") from error
             found[path] = crc
             done += item.nbytes
             if progress is not None:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.errors import UserError, counted
+from anynet_study.errors import UserError, counted, first_line
 from anynet_study.files import sha256_of
 from anynet_study.metrics import CURVES
 from anynet_study.progress import progress_if_long
@@ -96,7 +96,7 @@ def verify(path: Path, in_study: bool = False) -> list[Finding]:
     except UserError:
         raise
     except DAMAGE as error:
-        place, _, reason = (str(error).splitlines() or [type(error).__name__])[0].partition(": ")
+        place, _, reason = first_line(error).partition(": ")
         if place.startswith("/"):
             return [Finding(place, reason)]
         return [Finding("/", f"cannot be read: {error}")]

@@ -101,9 +101,8 @@ def naming_damage(path: Path) -> Iterator[None]:
     except DAMAGE as error:
         if not h5py.is_hdf5(path):
             raise UserError(f"{path}: not a results store (not an HDF5 file)") from None
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(
-            f"{path}: the store is damaged ({reason}); move it away and collect it again"
+            f"{path}: the store is damaged ({first_line(error)}); move it away and collect it again"
         ) from error
 
 

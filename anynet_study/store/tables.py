@@ -331,7 +331,7 @@ def _evaluation_column(file: h5py.File, name: str) -> pa.Array:
         identities = _evaluation_column(file, "identity")
         texts = identities.dictionary.to_pylist()
         told = [stored_json(text, dict, "identity of an evaluation").get(name) for text in texts]
-        values = [value if isinstance(value, int | float) else np.nan for value in told]
+        values = [v if isinstance(v, int | float) and abs(v) < 2**31 else np.nan for v in told]
         numbers = arrow.numbers(np.array(values, np.float64)).cast(OF_IDENTITY[name])
         return numbers.take(identities.indices)
     group = file.get("evaluations")

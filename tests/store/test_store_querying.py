@@ -235,7 +235,7 @@ def test_groups_and_sql_from_the_command_line(path: Path, tmp_path: Path) -> Non
     assert len(pd.read_parquet(tmp_path / "curves.parquet")) == sum(one.epochs for one in RUNS)
     assert len(run(path, "--sql", "from runs", "--limit", "3", "--format", "csv").splitlines()) == 4
     shown = run(path, "--sql", "select 1 as a, null as b, [1, 2] as c, 'x' as d, 0.5::float as e")
-    assert shown.split() == ["a", "b", "c", "d", "e", "1", "[1", "2]", "x", "0.5000"]
+    assert shown.split() == ["a", "b", "c", "d", "e", "1", "[1,", "2]", "x", "0.5000"]
 
 
 @pytest.mark.parametrize(
