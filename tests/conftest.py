@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _commands_are_built_once() -> Iterator[None]:
-    """Of a command that is typed in this process, Typer's building of all takes most of the time."""
+    """Of a command that is typed in this process, building all commands takes most of the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("typer.main.get_command", functools.cache(typer.main.get_command))
         yield
