@@ -261,14 +261,12 @@ def corrected_correlations(
     `reliabilities` does.
     """
     check_level(level, resamples, seed)
-    runs = check_long(replicates, KEYS, "replicates").dropna()
-    runs = runs.sort_values("replicate", kind="stable")
     datasets = list(dict.fromkeys(replicates["dataset"]))
-    keys = runs.groupby(["architecture", "dataset"], sort=False)["error"]
-    errors = check_errors(keys.first().unstack().reindex(columns=datasets), fewest=0)
-    counts = keys.count().unstack().reindex(columns=datasets)
-    replicated = {name: count for name, count in (counts > 1).sum().items() if count}
-    noise = reliabilities(runs, errors.index, method, resamples, seed)
+    errors = check_errors(first_runs(replicates).reindex(columns=datasets), fewest=0)
+    counts = replicates.dropna().pivot_table("error", "architecture", "dataset", "count")
+    twice = (counts.reindex(columns=datasets) > 1).sum()
+    replicated = {name: count for name, count in twice.items() if count}
+    noise = reliabilities(replicates, errors.index, method, resamples, seed)
     names = [*combinations(replicated, 2)]
     values, place = errors.to_numpy(), errors.columns.get_loc
     pairs = pairwise(values, [(place(x), place(y)) for x, y in names])
