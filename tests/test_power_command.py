@@ -14,14 +14,15 @@ def test_a_sweep_says_what_its_power_depends_on() -> None:
     content = parse_yaml(TINY)
     plan = plan_of(Sweep.model_validate(content), 20, 0.9)
     assert (plan.n, plan.targets, plan.proxies, plan.level) == (20, 1, 2, 0.9)
-    assert (plan.runs, plan.noise_known) == (1, False)
+    assert (plan.runs, plan.replicates) == (1, 0)
     for replicates, expected in (
-        ({"count": 3}, (3, True)),
-        ({"count": 3, "architectures": 2}, (1, True)),  # most have one run
-        ({"count": 3, "datasets": ["digits"]}, (1, False)),  # the target's noise is not known
+        ({"count": 3}, (3, 40)),
+        ({"count": 3, "architectures": 2}, (1, 4)),  # most have one run
+        ({"count": 3, "architectures": ["a", "b", "c"]}, (1, 6)),
+        ({"count": 3, "datasets": ["digits"]}, (1, 0)),  # the target's noise is not known
     ):
         plan = plan_of(Sweep.model_validate(content | {"replicates": replicates}), 20, 0.95)
-        assert (plan.runs, plan.noise_known) == expected
+        assert (plan.runs, plan.replicates) == expected
 
 
 def test_the_command_prints_shares_of_each_verdict(tmp_path, type_: Type) -> None:
@@ -42,6 +43,9 @@ def test_the_command_prints_shares_of_each_verdict(tmp_path, type_: Type) -> Non
     assert f"{100 * told[-1]['undecided']:.0f}%" in done.out.splitlines()[-3]
     assert "Is the best of 2 proxies told to be the best for a target?" in done.out
     assert "of 20 simulated studies or more" in done.out
+    assert "order" not in done.out
+    done = type_(*command, "replicates.count=2")
+    assert "Does a target keep the order of the architectures that are told apart?" in done.out
     assert not (tmp_path / "studies").exists()
 
 

@@ -10,16 +10,24 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from anynet_study.apr.bootstrap import Resampled, pairwise, resample_correlations
 from anynet_study.apr.error_tables import FEWEST
 from anynet_study.apr.options import Floats, Method, check_choice, check_level, with_attrs
+from anynet_study.apr.rank_preservation import ordered_pairs, share_of_pairs
 from anynet_study.apr.simultaneous import bonferroni, can_be_largest, simultaneous
-from anynet_study.apr.verdicts import SMALLEST_CORRELATION, Verdicts, is_best, verdict
+from anynet_study.apr.verdicts import (
+    SMALLEST_CORRELATION,
+    Verdicts,
+    is_best,
+    is_preserved,
+    verdict,
+)
 from anynet_study.errors import UserError
 
 COLUMNS = ["question", "rho", "others", "icc", "n", "yes", "no", "undecided", "se", "studies"]
-CARRIES_OVER, IS_BEST = "carries over", "is the best"
+CARRIES_OVER, IS_BEST, ORDER_HOLDS = "carries over", "is the best", "order holds"
 #: Resamples of a simulated study. Fewer than a real one has, which moves no end by much.
 RESAMPLES = 1_000
 #: Architectures times datasets times studies of a row, and the fewest and most studies.
@@ -36,8 +44,9 @@ class Plan:
     proxies: int = 1
     #: Runs of each architecture on each dataset, whose mean is its error.
     runs: int = 1
-    #: Whether replicates tell the noise, so that "no" allows for it.
-    noise_known: bool = False
+    #: Runs on each dataset beyond the first of their architecture. They tell the noise, so that
+    #: "no" allows for it, and how far the interval of a single error reaches.
+    replicates: int = 0
     method: Method = "spearman"
     level: float = 0.95
 
@@ -51,6 +60,8 @@ class Plan:
                 raise UserError(f"{name}: {getattr(self, name)}; legal: 1, 2, ...")
         if self.n < FEWEST:
             raise UserError(f"n: {self.n} architectures; {FEWEST} are needed")
+        if self.replicates < 0:
+            raise UserError(f"replicates: {self.replicates}; legal: 0, 1, ...")
 
 
 def power(
@@ -68,7 +79,8 @@ def power(
     `rho` with the source; the share is that of the targets, whose verdicts hold together as those
     of `match_family` do. "is the best", where the plan has several proxies: the best correlates by
     `rho` with a target and each of the `others` by `ahead` less (where that is 0 or more); the
-    verdict is that of `best_proxies` on the best.
+    verdict is that of `best_proxies` on the best. "order holds", where the plan has replicates: of
+    the targets, as `rank_preservation` has it with pooled noise.
 
     rho is the correlation without the noise of training, and `icc` what `noise_ceiling` calls the
     ICC of a single run, the same on every dataset (1: no noise). Errors are normal, or normal after
@@ -91,20 +103,26 @@ def power(
     if not 0 < ahead <= 1 or (studies is not None and studies < 2) or seed < 0:
         raise UserError("ahead: above 0, at most 1; studies: at least 2; seed: 0, 1, 2, ...")
     rows = []
-    for question in (CARRIES_OVER, *([IS_BEST] if plan.proxies > 1 else [])):
-        compared = plan.targets if question == CARRIES_OVER else plan.proxies
+    asked = {CARRIES_OVER: True, IS_BEST: plan.proxies > 1, ORDER_HOLDS: plan.replicates > 0}
+    for question in (question for question, answered in asked.items() if answered):
+        compared = plan.proxies if question == IS_BEST else plan.targets
         count = studies or int(
             np.clip(CELLS / (plan.n * (1 + compared)), FEWEST_STUDIES, MOST_STUDIES)
         )
         for icc in iccs:
             for rho in rhos:
-                others = np.nan if question == CARRIES_OVER else rho - ahead
+                others = rho - ahead if question == IS_BEST else np.nan
                 if others < 0:
                     continue
-                said = [
-                    _said(plan, question, study, icc)
-                    for study in _studies(plan, [rho, others], compared, icc, count, seed)
-                ]
+                errors, noise = _errors(plan, [rho, others], compared, icc, count, seed)
+                said = (
+                    _orders(plan, errors, noise, seed)
+                    if question == ORDER_HOLDS
+                    else [
+                        _said(plan, question, study, icc)
+                        for study in _correlations(plan, errors, seed)
+                    ]
+                )
                 rows.append((question, rho, others, icc, plan.n, *_shares(said), count))
     return with_attrs(pd.DataFrame(rows, columns=COLUMNS), plan.level, plan.method)
 
@@ -114,16 +132,34 @@ def _said(plan: Plan, question: str, found: Resampled, icc: float) -> Verdicts:
     if question == IS_BEST:
         return is_best(can_be_largest(found, bonferroni(plan.level, plan.targets)))[:1]
     # Both datasets of a correlation have the noise.
-    ceiling = icc if plan.noise_known else 1.0
+    ceiling = icc if plan.replicates else 1.0
     return verdict(*simultaneous(found, plan.level), SMALLEST_CORRELATION, ceiling)
 
 
-def _studies(
-    plan: Plan, rhos: Sequence[float], compared: int, icc: float, studies: int, seed: int
-) -> list[Resampled]:
-    """Each study's correlations (compared,) of one dataset with those compared; the first by rho.
+def _orders(plan: Plan, errors: Floats, noise: float, seed: int) -> list[Verdicts]:
+    """Whether each study's targets keep the order of the source, where noise is `noise` all over.
 
-    All studies have the same resamples, as real ones of one seed have, and are computed at once.
+    Its variance is known from the replicates, on each dataset by itself.
+    """
+    draw = np.random.default_rng([seed, plan.replicates])
+    found = draw.chisquare(plan.replicates, (*errors.shape[:2], 1)) / plan.replicates
+    reach = stdtrit(plan.replicates, (1 + plan.level) / 2) * noise * np.sqrt(found)
+    ends, pairs = (errors - reach, errors + reach), plan.n * (plan.n - 1) / 2
+    level, said = bonferroni(plan.level, plan.targets), []
+    for low, high in zip(*ends, strict=True):
+        targets = zip(low[1:], high[1:], strict=True)
+        counts = np.array([ordered_pairs((low[0], high[0]), target) for target in targets])
+        same, turned = (share_of_pairs(it, plan.n, level) for it in counts.T / pairs)
+        said.append(is_preserved(same[0], *turned))
+    return said
+
+
+def _errors(
+    plan: Plan, rhos: Sequence[float], compared: int, icc: float, studies: int, seed: int
+) -> tuple[Floats, float]:
+    """Errors (studies, 1 + compared, n) of one dataset and those compared, the first by rho.
+
+    With the standard deviation of their noise.
     """
     first, others = rhos
     true = np.full(compared, first)
@@ -133,8 +169,16 @@ def _studies(
     quality = draw.normal(size=(studies, 1, plan.n))
     own = draw.normal(size=(studies, compared, plan.n))
     errors = np.hstack([quality, r[:, None] * quality + np.sqrt(1 - r**2)[:, None] * own])
-    noise = np.sqrt((1 / reliability - 1) / plan.runs)
-    errors += noise * draw.normal(size=errors.shape)
+    noise = float(np.sqrt((1 / reliability - 1) / plan.runs))
+    return errors + noise * draw.normal(size=errors.shape), noise
+
+
+def _correlations(plan: Plan, errors: Floats, seed: int) -> list[Resampled]:
+    """Each study's correlations (compared,) of its first dataset with the others.
+
+    All studies have the same resamples, as real ones of one seed have, and are computed at once.
+    """
+    studies, compared = len(errors), errors.shape[1] - 1
     pairs = [
         (study * (1 + compared), study * (1 + compared) + 1 + other)
         for study in range(studies)

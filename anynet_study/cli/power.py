@@ -63,13 +63,14 @@ def plan_of(sweep: "Sweep", architectures: int, level: float) -> "Plan":
     again = sweep.replicates
     repeated = set(again.datasets or roles) if again.count > 1 else set()
     compared = {label for label, role in roles.items() if role in ("source", "target")}
-    known = compared <= repeated
+    known, some = compared <= repeated, again.architectures
+    which = architectures if some is None else some if isinstance(some, int) else len(some)
     return Plan(
         n=architectures,
         targets=sum(role == "target" for role in roles.values()),
         proxies=sum(role in ("source", "family") for role in roles.values()),
-        runs=again.count if known and again.architectures is None else 1,
-        noise_known=known,
+        runs=again.count if known and which >= architectures else 1,
+        replicates=min(which, architectures) * (again.count - 1) if known else 0,
         level=level,
     )
 
@@ -80,12 +81,14 @@ def _print(table: "pd.DataFrame", plan: "Plan") -> None:
     from anynet_study.errors import counted
 
     runs = f"the mean of {plan.runs} runs" if plan.runs > 1 else "that of a single run"
-    known = "replicates tell the ICC" if plan.noise_known else "without replicates no ICC is known"
+    known = "replicates tell the ICC" if plan.replicates else "without replicates no ICC is known"
     print(f"Spearman's rho, intervals at {100 * plan.level:g}%. Each error is {runs}; {known}.")
     asked = {
         "carries over": f"Does the ranking carry over to a target (rho at least "
         f"{SMALLEST_CORRELATION:g})? {counted(plan.targets, 'target')} in one family",
         "is the best": f"Is the best of {plan.proxies} proxies told to be the best for a target? "
+        f"{counted(plan.targets, 'target')} in one family",
+        "order holds": "Does a target keep the order of the architectures that are told apart? "
         f"{counted(plan.targets, 'target')} in one family",
     }
     for question, rows in table.groupby("question", sort=False):

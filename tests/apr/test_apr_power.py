@@ -39,7 +39,7 @@ def test_of_a_hundred_it_is_near_the_formula_of_fisher(rho: float, word: str) ->
         else np.arctanh(0.3 * icc) - np.arctanh(seen)
     )
     formula = stats.norm.cdf(away / error - reach)
-    row = found(Plan(n, targets, noise_known=True), rho, icc)
+    row = found(Plan(n, targets, replicates=n), rho, icc)
     assert row[word] == pytest.approx(formula, abs=0.08)
     assert row["yes"] + row["no"] + row["undecided"] == pytest.approx(1)
 
@@ -77,12 +77,34 @@ def test_studies_are_judged_as_real_ones_are() -> None:
         roles = apr.Roles("d0", {f"d{number}": 10 for number in range(4)}, {"hub": 10})
         proxies = apr.best_proxies(table, roles, resamples=500, seed=seed).set_index("proxy")
         best.append(proxies.loc["d0", "best"] == "yes")
-    row = found(Plan(60, 3, noise_known=True), 0.7, icc)
+    row = found(Plan(60, 3, replicates=60), 0.7, icc)
     assert row["yes"] == pytest.approx(np.mean(carried), abs=3 * np.sqrt(0.1 / 60 + row["se"] ** 2))
     row = power(Plan(200, 1, 4), [0.8], [0.9], ahead=0.2, studies=100).iloc[1]
     assert (row["question"], row["rho"], row["others"]) == ("is the best", 0.8, 0.8 - 0.2)
     assert row["yes"] == pytest.approx(np.mean(best), abs=3 * np.sqrt(0.25 / 60 + row["se"] ** 2))
     assert 0.1 < row["yes"] < 0.95
+
+
+def test_orders_are_judged_as_those_of_real_replicates() -> None:
+    """Of studies whose runs are drawn one by one, where about every second order is told to hold."""
+    draw, n, runs, said = np.random.default_rng(2), 100, 3, []
+    for _ in range(60):
+        table = errors_of(draw, n, [of_ranks(0.99)] * 2, 1)
+        noise = np.sqrt(1 / of_ranks(0.95) - 1)
+        parts = [
+            (table + noise * draw.normal(size=table.shape)).melt(
+                var_name="dataset", value_name="error", ignore_index=False
+            )
+            for _ in range(runs)
+        ]
+        long = pd.concat(parts, keys=range(runs), names=["replicate", "architecture"])
+        intervals = apr.replicate_intervals(long.reset_index(), noise="pooled")
+        kept = apr.rank_preservation(apr.tied_ranks(intervals), "hub")["preserved"]
+        said.append((kept == "yes").mean())
+    row = power(Plan(n, 2, runs=runs, replicates=2 * n), [0.99], [0.95], studies=100).iloc[-1]
+    assert row["question"] == "order holds"
+    assert row["yes"] == pytest.approx(np.mean(said), abs=3 * np.sqrt(0.25 / 60 + row["se"] ** 2))
+    assert 0.2 < row["yes"] < 0.9
 
 
 @pytest.mark.slow
@@ -94,9 +116,7 @@ def test_more_runs_targets_and_level() -> None:
     assert found(Plan(100, 12), 0.8, 0.6, few)["yes"] < usual - 0.1
     assert found(Plan(100, 2, level=0.999), 0.8, 0.6, few)["yes"] < usual - 0.2
     # What replicates tell of the noise makes "no" harder: it is then of the true correlation.
-    unknown, known = (
-        found(Plan(60, 2, noise_known=it), 0.0, 0.6, few)["no"] for it in (False, True)
-    )
+    unknown, known = (found(Plan(60, 2, replicates=it), 0.0, 0.6, few)["no"] for it in (0, 60))
     assert known < unknown - 0.1
     assert power(Plan(30, 2), studies=few).equals(power(Plan(30, 2), studies=few))
 
@@ -112,6 +132,10 @@ def test_more_runs_targets_and_level() -> None:
 def test_what_no_study_can_be(options: dict[str, object], message: str) -> None:
     with pytest.raises(UserError, match=message):
         power(Plan(20), **options)  # type: ignore[arg-type]
-    for plan, said in (({"n": 3}, "4 are needed"), ({"n": 9, "method": "kendall"}, "no power")):
+    for plan, said in (
+        ({"n": 3}, "4 are needed"),
+        ({"n": 9, "replicates": -1}, "0, 1"),
+        ({"n": 9, "method": "kendall"}, "no power"),
+    ):
         with pytest.raises(UserError, match=said):
             Plan(**plan)  # type: ignore[arg-type]
