@@ -85,8 +85,9 @@ def test_studies_are_judged_as_real_ones_are() -> None:
     assert 0.1 < row["yes"] < 0.95
 
 
+@pytest.mark.slow
 def test_orders_are_judged_as_those_of_real_replicates() -> None:
-    """Of studies whose runs are drawn one by one, where about every second order is told to hold."""
+    """Of studies whose runs are drawn one by one; about every second order is told to hold."""
     draw, n, runs, said = np.random.default_rng(2), 100, 3, []
     for _ in range(60):
         table = errors_of(draw, n, [of_ranks(0.99)] * 2, 1)
@@ -134,7 +135,7 @@ def test_what_no_study_can_be(options: dict[str, object], message: str) -> None:
         power(Plan(20), **options)  # type: ignore[arg-type]
     for plan, said in (
         ({"n": 3}, "4 are needed"),
-        ({"n": 9, "replicates": -1}, "0, 1"),
+        ({"n": 9, "replicates": -1}, "replicates: -1; legal: 0, 1"),
         ({"n": 9, "method": "kendall"}, "no power"),
     ):
         with pytest.raises(UserError, match=said):
