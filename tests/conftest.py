@@ -1,5 +1,6 @@
 """Fixtures shared by all rooms."""
 
+import functools
 import os
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 if TYPE_CHECKING:
@@ -34,6 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         (waiting if "slurm" in marks else long if "slow" in marks else short).append(tests)
     in_turn = [one for pair in zip_longest(waiting, long[::-1], fillvalue=()) for one in pair]
     items[:] = [test for tests in (*in_turn, *short) for test in tests]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_are_built_once() -> Iterator[None]:
+    """Of a command that is typed in this process, building all commands takes most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.main.get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,8 +23,8 @@ from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, read_journals
 from anynet_study.training import load_weights
 
-#: Of each kind of file. Together a thousand.
-FLIPS = 200
+#: Of each kind of file.
+FLIPS = 100
 SPLITS: tuple[Split, ...] = ("train", "test")
 #: Says that a file is not as it was written.
 TOLD = "told"

@@ -115,7 +115,6 @@ def trained(finished: Path, type_: Type, tmp_path: Path) -> Path:
 
 def test_exchanged_datasets_are_told(trained: Path, type_: Type, tmp_path: Path) -> None:
     """Each is whole; but the runs say by their content which they were trained on."""
-    assert type_("verify", "tiny").code == 0
     data = tmp_path / "data"
     put_folder(data / "digits", data / "blobs")
     done = type_("verify", "tiny")

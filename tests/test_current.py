@@ -1,26 +1,34 @@
 """Commands that read results read those of the journals, unless they are told not to."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from command import train
 from tiny_study import RUNS, TINY, Type
 
 pytestmark = pytest.mark.slow
+RESULTS = "studies/tiny/results.h5"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study whose results lack its last journal."""
+    folder = tmp_path_factory.mktemp("behind")
+    (folder / "tiny.yaml").write_text(TINY)
+    train(folder, "tiny.yaml", "population.count=3")
+    before = (folder / RESULTS).read_bytes()
+    train(folder, "tiny.yaml")
+    (folder / RESULTS).write_bytes(before)
+    return folder
 
 
 @pytest.fixture
-def behind(tmp_path: Path, type_: Type) -> Path:
-    """A study whose results lack its last journal."""
-    (tmp_path / "tiny.yaml").write_text(TINY)
-    done = type_("run", "tiny.yaml", "population.count=3", "--resamples", 100)
-    assert done.code == 0, done.err
-    results = tmp_path / "studies" / "tiny" / "results.h5"
-    before = results.read_bytes()
-    done = type_("run", "tiny.yaml", "--resamples", 100)
-    assert done.code == 0, done.err
-    results.write_bytes(before)
-    return results
+def behind(trained: Path, type_: Type, tmp_path: Path) -> Path:
+    """The results of a copy of it."""
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    return tmp_path / RESULTS
 
 
 def recorded(type_: Type, *options: object) -> tuple[int, str]:
@@ -34,7 +42,7 @@ def test_what_the_journals_hold_is_collected_first(behind: Path, type_: Type) ->
     before = behind.read_bytes()
     assert recorded(type_, "--as-is") == (RUNS - 3, "")
     assert behind.read_bytes() == before
-    said = "studies/tiny/results.h5: collected, with 3 new runs\n"
+    said = f"{RESULTS}: collected, with 3 new runs\n"
     assert recorded(type_) == (RUNS, said)
     assert recorded(type_) == (RUNS, "")
     behind.unlink()

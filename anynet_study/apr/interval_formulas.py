@@ -31,16 +31,11 @@ def fisher_interval(
     """
     check_level(level)
     r, count = np.broadcast_arrays(np.asarray(estimate, float), np.asarray(n, float))
-    half = ndtri((1 + level) / 2) * standard_error(r, count, method)
+    freedom = np.where(count > LOST[method], count - LOST[method], np.nan)
+    half = ndtri((1 + level) / 2) * _scale(r, method) / np.sqrt(freedom)
     with np.errstate(divide="ignore"):
         z = np.arctanh(r)
     return np.tanh(z - half), np.tanh(z + half)
-
-
-def standard_error(r: Floats, n: Floats, method: Method) -> Floats:
-    """The standard error of a correlation of n architectures on Fisher's z scale, or NaN."""
-    freedom = np.where(n > LOST[method], n - LOST[method], np.nan)
-    return _scale(r, method) / np.sqrt(freedom)
 
 
 def small_sample_interval(

@@ -42,7 +42,8 @@ def simultaneous(statistics: Resampled, level: float) -> tuple[Floats, Floats]:
     low, high = statistics.interval(level)
     if known.sum() < 2:
         return low, high
-    farther = max(largest_deviation(_on_scale(statistics, known), level) / _normal(level), 1.0)
+    farthest = largest_deviation(_on_scale(statistics, known), level)
+    farther = max(farthest / float(ndtri((1 + level) / 2)), 1.0)
     forth, back = (np.arctanh, np.tanh) if statistics.correlation else (np.array, np.array)
     with np.errstate(invalid="ignore", divide="ignore"):
         centre = forth(statistics.estimate)
@@ -56,10 +57,6 @@ def largest_deviation(draws: Floats, level: float) -> float:
     away = np.abs(draws - draws.mean(axis=1, keepdims=True))
     standardised = np.divide(away, errors, out=np.zeros_like(away), where=errors > 0)
     return float(np.quantile(standardised.max(axis=0), level))
-
-
-def _normal(level: float) -> float:
-    return float(ndtri((1 + level) / 2))
 
 
 def _on_scale(statistics: Resampled, known: NDArray[np.bool_]) -> Floats:

@@ -45,7 +45,9 @@ def test_names_are_unique_and_places_exist() -> None:
 @pytest.mark.slow
 def test_columns_hold_numbers_or_texts_and_rows_are_data(tmp_path: Path) -> None:
     """Of all tables: no summary rows, no dashes for what is missing, no numbers among texts."""
-    miniature = runpy.run_path(str(ROOT / "docs" / "gallery.py"))["miniature"](tmp_path / "store")
+    miniature = runpy.run_path(str(ROOT / "docs" / "gallery.py"))["miniature"](
+        tmp_path / "store", 10
+    )
     study = anynet_study.load(miniature, resamples=60)
     made = study.make(study.known_tables)
     assert len(made) > 35

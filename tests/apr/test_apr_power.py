@@ -23,7 +23,7 @@ def of_ranks(rho: float) -> float:
     return float(2 * np.sin(np.pi * rho / 6))
 
 
-def found(plan: Plan, rho: float, icc: float, studies: int = 200) -> pd.Series:
+def found(plan: Plan, rho: float, icc: float, studies: int = 120) -> pd.Series:
     return power(plan, [rho], [icc], studies=studies).iloc[0]
 
 
@@ -62,6 +62,7 @@ def test_of_fourteen_it_is_that_of_scipys_bootstrap_and_not_of_the_formula() -> 
     assert row["yes"] == pytest.approx(np.mean(said), abs=3 * error)
 
 
+@pytest.mark.slow
 def test_studies_are_judged_as_real_ones_are() -> None:
     """With the verdicts of the tables that a study has, of errors that are drawn otherwise."""
     draw, icc, r = np.random.default_rng(1), 0.8, of_ranks(0.7)
@@ -87,14 +88,17 @@ def test_studies_are_judged_as_real_ones_are() -> None:
 @pytest.mark.slow
 def test_more_runs_targets_and_level() -> None:
     """Means of replicates find more; wider families and higher levels find less."""
-    usual = found(Plan(100, 2), 0.8, 0.6)["yes"]
-    assert found(Plan(100, 2, runs=4), 0.8, 0.6)["yes"] > usual + 0.2
-    assert found(Plan(100, 12), 0.8, 0.6)["yes"] < usual - 0.1
-    assert found(Plan(100, 2, level=0.999), 0.8, 0.6)["yes"] < usual - 0.2
+    few = 80
+    usual = found(Plan(100, 2), 0.8, 0.6, few)["yes"]
+    assert found(Plan(100, 2, runs=4), 0.8, 0.6, few)["yes"] > usual + 0.2
+    assert found(Plan(100, 12), 0.8, 0.6, few)["yes"] < usual - 0.1
+    assert found(Plan(100, 2, level=0.999), 0.8, 0.6, few)["yes"] < usual - 0.2
     # What replicates tell of the noise makes "no" harder: it is then of the true correlation.
-    unknown, known = (found(Plan(60, 2, noise_known=it), 0.0, 0.6)["no"] for it in (False, True))
+    unknown, known = (
+        found(Plan(60, 2, noise_known=it), 0.0, 0.6, few)["no"] for it in (False, True)
+    )
     assert known < unknown - 0.1
-    assert power(Plan(30, 2)).equals(power(Plan(30, 2)))
+    assert power(Plan(30, 2), studies=few).equals(power(Plan(30, 2), studies=few))
 
 
 @pytest.mark.parametrize(

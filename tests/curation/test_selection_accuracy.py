@@ -35,7 +35,7 @@ SWEEP = {
         **{strategy: {"test_set_of": "cifar10"} for strategy in STRATEGIES},
     },
     "recipes": {
-        "basic": {"epochs": 6, "batch_size": 64, "lr": 0.05, "warmup_epochs": 1, "crop": "pad"}
+        "basic": {"epochs": 4, "batch_size": 64, "lr": 0.05, "warmup_epochs": 1, "crop": "pad"}
     },
 }
 

@@ -70,8 +70,8 @@ def in_band(candidates: int, seed: int) -> list[Architecture]:
 
 @pytest.mark.slow
 def test_the_band_has_the_fork_s_marginals() -> None:
-    count = 20_000
-    theirs, ours = in_band(150_000, seed=2), DesignSpace.anynetx().sample(count, BAND, seed=5)
+    count = 10_000
+    theirs, ours = in_band(70_000, seed=2), DesignSpace.anynetx().sample(count, BAND, seed=5)
     depths = [np.array([a.depths for a in networks]) for networks in (theirs, list(ours))]
     # About 60% have a stage of one block (80% by the nearest multiple).
     shares = [(each == 1).any(axis=1).mean() for each in depths]

@@ -77,6 +77,7 @@ def test_visible_gpus_are_named_as_they_are(
     assert gpus_here() == found
 
 
+@pytest.mark.slow
 def test_each_worker_gets_a_gpu_whatever_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

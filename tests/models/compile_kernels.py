@@ -27,7 +27,7 @@ from triton.runtime.jit import JITFunction
 from anynet_study.design_space import Architecture, DesignSpace, layers
 from anynet_study.models import Backend, build, norm_kernels, use_bfloat16
 
-ARCHITECTURES, RESOLUTIONS, BATCHES = 200, (32, 224), (2, 256)
+ARCHITECTURES, RESOLUTIONS, BATCHES = 60, (32, 224), (2, 256)
 #: Architectures of which a whole network is trained and tested, and their images.
 WHOLE, IMAGES, SIDE = 3, 4, 32
 #: Residual and ReLU of the layers of blocks: the first ones, the shortcut, the last.

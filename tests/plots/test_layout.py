@@ -234,12 +234,6 @@ def test_everything_is_on_the_page_apart_and_large_enough(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in OF_A_STUDY if name != "importance"])
-def test_figures_of_large_studies(name: str) -> None:
-    check_layout(OF_A_STUDY[name](small_study(24, 12)))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_A_STUDY)
 def test_gaps_do_not_break_a_figure_of_a_small_study(name: str) -> None:
     """All errors on one dataset are missing, and on another the same."""

@@ -118,7 +118,7 @@ def test_long_labels_beside_long_names_are_folded_not_cut() -> None:
     assert "\n" in figure.axes[0].get_xlabel()
 
 
-@pytest.mark.parametrize("count", [4, 11])
+@pytest.mark.parametrize("count", [4, pytest.param(11, marks=pytest.mark.slow)])
 def test_matrices_of_one_column_have_the_numbers_that_fit(count: int) -> None:
     draw = np.random.default_rng(0)
     names = [f"dataset-{number}" for number in range(count)]
