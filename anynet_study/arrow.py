@@ -4,11 +4,12 @@
 longer than to read a store and to select rows of it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 
@@ -51,3 +52,12 @@ def to_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     if pa.types.is_boolean(values.type):
         return to_numpy(values.cast(pa.uint8())).view(np.bool_)
     return np.asarray(np.from_dlpack(values))
+
+
+def among(
+    column: pa.Array | pa.ChunkedArray, wanted: Collection[str] | pa.Array | pa.ChunkedArray
+) -> NDArray[np.bool_]:
+    """Whether each text of a column is one of some."""
+    given = isinstance(wanted, pa.Array | pa.ChunkedArray)
+    values = whole(wanted) if given else texts(wanted)
+    return to_numpy(pc.is_in(column.cast(pa.string()), value_set=values))

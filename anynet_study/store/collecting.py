@@ -24,7 +24,6 @@ from anynet_study.store.deduplicate import (
     Arranged,
     EvaluationNames,
     RunNames,
-    among,
     arrange,
     codes_of,
     deduplicate,
@@ -167,17 +166,21 @@ class Collected:
         self._tables = population, datasets
         self._provenance, self._planned = provenance, asked.planned
         runs, evaluations = deduplicate(*split(self.records))
-        there = among(evaluations["run_id"], runs["run_id"])
+        there = arrow.among(evaluations["run_id"], runs["run_id"])
         self.waiting = int((~there).sum())
         self.arranged = self._arranged(runs, evaluations.filter(arrow.numbers(there)), asked)
 
     def _arranged(self, runs: pa.Table, evaluations: pa.Table, asked: SweepRuns) -> Arranged:
         planned, names = asked.planned, asked.evaluations
-        mine = np.ones(len(runs), np.bool_) if planned is None else among(runs["run_id"], planned)
+        mine = (
+            np.ones(len(runs), np.bool_)
+            if planned is None
+            else arrow.among(runs["run_id"], planned)
+        )
         runs = runs.append_column("planned", arrow.numbers(mine))
-        tested = among(evaluations["run_id"], runs.filter(arrow.numbers(mine))["run_id"])
+        tested = arrow.among(evaluations["run_id"], runs.filter(arrow.numbers(mine))["run_id"])
         if names is not None:
-            tested = tested & among(evaluations["evaluation_id"], names)
+            tested = tested & arrow.among(evaluations["evaluation_id"], names)
         evaluations = evaluations.append_column("planned", arrow.numbers(tested))
         if isinstance(planned, Mapping):
             runs = rename_runs(runs, planned)
@@ -224,7 +227,7 @@ class Collected:
         if classes.ndim == 2:
             kind, classes = "labels", to_words(classes)
         runs = self.arranged.runs
-        on_it = among(runs["dataset"], [dataset]) & (arrow.to_numpy(runs["predicted"]) > 0)
+        on_it = arrow.among(runs["dataset"], [dataset]) & (arrow.to_numpy(runs["predicted"]) > 0)
         runs = runs.filter(arrow.numbers(on_it))
         fits = pc.max(runs["predicted"]).as_py() == len(classes)
         of_sweep = bool(arrow.to_numpy(runs["planned"]).all())
@@ -233,15 +236,15 @@ class Collected:
     def report(self, known: "_Known", kept: str) -> CollectReport:
         """The report; `kept` is the line on the store that was kept aside, or ""."""
         runs, evaluations = self.arranged.runs, self.arranged.evaluations
-        count = int(among(self.records["record_kind"], ["run"]).sum())
+        count = int(arrow.among(self.records["record_kind"], ["run"]).sum())
         waiting = f"journals: {self.waiting} evaluations of runs without a record wait for it"
         notes = [waiting] * bool(self.waiting) + [kept] * bool(kept)
         return CollectReport(
             runs=len(runs),
-            new=int((~among(runs["run_id"], known.runs)).sum()),
+            new=int((~arrow.among(runs["run_id"], known.runs)).sum()),
             duplicates=count - len(runs),
             unplanned=int((~arrow.to_numpy(runs["planned"])).sum()),
-            failed=int(among(runs["status"], ["failed"]).sum()),
+            failed=int(arrow.among(runs["status"], ["failed"]).sum()),
             problems=[*self._problems(), *notes],
             evaluations=len(evaluations),
         )
@@ -304,9 +307,9 @@ class _Known:
         Returns a line that says so, or "" if nothing had to be kept.
         """
         counts = {
-            "runs": int((~among(self.runs, arranged.runs["run_id"])).sum()),
+            "runs": int((~arrow.among(self.runs, arranged.runs["run_id"])).sum()),
             "evaluations": int(
-                (~among(self.evaluations, evaluation_keys(arranged.evaluations))).sum()
+                (~arrow.among(self.evaluations, evaluation_keys(arranged.evaluations))).sum()
             ),
         }
         gone = " and ".join(f"{number} {what}" for what, number in counts.items() if number)

@@ -1,6 +1,6 @@
 """One record of each run and of each evaluation, in the order of a store."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ class Arranged:
 def split(records: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The records of runs, and those of evaluations, each with its number as the column `row`."""
     numbered = records.append_column("row", arrow.numbers(np.arange(len(records))))
-    is_run = among(records["record_kind"], ["run"])
+    is_run = arrow.among(records["record_kind"], ["run"])
     return numbered.filter(arrow.numbers(is_run)), numbered.filter(arrow.numbers(~is_run))
 
 
@@ -45,7 +45,7 @@ def deduplicate(runs: pa.Table, evaluations: pa.Table) -> tuple[pa.Table, pa.Tab
     journal) is kept, and of failures alone the last: it is what became of the run. Of an
     evaluation: the first by (started, journal).
     """
-    failed, started = among(runs["status"], ["failed"]), arrow.to_numpy(runs["started"])
+    failed, started = arrow.among(runs["status"], ["failed"]), arrow.to_numpy(runs["started"])
     run_rows = _first_of_each(runs["run_id"], runs, np.where(failed, -started, started), failed)
     keys, began = evaluation_keys(evaluations), arrow.to_numpy(evaluations["started"])
     rows = _first_of_each(keys, evaluations, began)
@@ -109,15 +109,6 @@ def _renamed(
     merged = pc.coalesce(called, records[column].cast(plain))
     merged = merged if plain == field.type else merged.dictionary_encode()
     return records.set_column(records.schema.get_field_index(column), field, merged)
-
-
-def among(
-    texts: pa.Array | pa.ChunkedArray, wanted: Collection[str] | pa.Array | pa.ChunkedArray
-) -> NDArray[np.bool_]:
-    """Whether each text of a column is one of some."""
-    given = isinstance(wanted, pa.Array | pa.ChunkedArray)
-    values = arrow.whole(wanted) if given else arrow.texts(wanted)
-    return arrow.to_numpy(pc.is_in(texts.cast(pa.string()), value_set=values))
 
 
 def arrange(runs: pa.Table, evaluations: pa.Table, first: Mapping[str, Sequence[str]]) -> Arranged:

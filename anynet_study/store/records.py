@@ -9,7 +9,7 @@ No version is raised for it.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, get_args
@@ -261,13 +261,13 @@ _NO_CLASSES = f"predictions must be class indices in 0..{NO_PREDICTION - 1}, one
 def _faults_of_runs(batch: pa.RecordBatch) -> Faults:
     yield "illegal run_id", _unlike(batch["run_id"], _RUN_ID)
     for name in ("architecture", "dataset"):
-        yield "a run needs a run_id, an architecture and a dataset", _among(batch[name], ("",))
+        yield "a run needs a run_id, an architecture and a dataset", arrow.among(batch[name], ("",))
     for name, column in COLUMNS["runs"].items():
         if column.legal:
             said = f"illegal {name}; legal: {', '.join(column.legal)}"
-            yield said, ~_among(batch[name], column.legal)
-    failed, error = _among(batch["status"], ("failed",)), np.from_dlpack(batch["error"])
-    no_kind = _among(batch["failure_kind"], ("",))
+            yield said, ~arrow.among(batch[name], column.legal)
+    failed, error = arrow.among(batch["status"], ("failed",)), np.from_dlpack(batch["error"])
+    no_kind = arrow.among(batch["failure_kind"], ("",))
     yield "failure_kind: of failed runs, and of these only", no_kind == failed
     yield "illegal error", ~np.where(failed, np.isnan(error), (error >= 0) & (error <= 100))
     epochs = lengths_of(batch[CURVES[0]])
@@ -278,10 +278,13 @@ def _faults_of_runs(batch: pa.RecordBatch) -> Faults:
 
 def _faults_of_evaluations(batch: pa.RecordBatch) -> Faults:
     yield "illegal run_id", _unlike(batch["run_id"], _RUN_ID)
-    yield "illegal name of an evaluation", _among(batch["evaluation"], ("", OWN_TEST_SET))
-    yield "an evaluation needs an identity", _among(batch["identity"], ("",))
+    yield "illegal name of an evaluation", arrow.among(batch["evaluation"], ("", OWN_TEST_SET))
+    yield "an evaluation needs an identity", arrow.among(batch["identity"], ("",))
     yield "illegal evaluation_id", _unlike(batch["evaluation_id"], _EVALUATION_ID)
-    yield "illegal kind of an evaluation", ~_among(batch["kind"], ("", *get_args(EvaluationKind)))
+    yield (
+        "illegal kind of an evaluation",
+        ~arrow.among(batch["kind"], ("", *get_args(EvaluationKind))),
+    )
     images, predicted = np.from_dlpack(batch["images"]), lengths_of(batch["predictions"])
     yield "illegal number of images", images < 1
     yield "predictions of other images", predicted % np.maximum(images, 1) != 0
@@ -294,10 +297,6 @@ def _faults_of_evaluations(batch: pa.RecordBatch) -> Faults:
 
 def _unlike(texts: pa.Array, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
     return np.array([not pattern.fullmatch(text) for text in texts.to_pylist()], np.bool_)
-
-
-def _among(texts: pa.Array, some: Collection[str]) -> NDArray[np.bool_]:
-    return np.array([text in some for text in texts.to_pylist()], np.bool_)
 
 
 def _has_no_class(predictions: pa.ListArray) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anynet_study import arrow
 from anynet_study.metrics import CURVES
-from anynet_study.store.deduplicate import Arranged, among
+from anynet_study.store.deduplicate import Arranged
 from anynet_study.store.hdf5 import (
     create_numbers,
     fixed_texts,
@@ -146,7 +146,7 @@ def _write_predictions(
     """
     some = arrow.to_numpy(records["predicted"]) > 0
     for name, text in named.items():
-        some &= among(records[name], [text])
+        some &= arrow.among(records[name], [text])
     numbers = np.flatnonzero(some)
     if not numbers.size:
         return None
