@@ -113,6 +113,7 @@ def trained(finished: Path, type_: Type, tmp_path: Path) -> Path:
     return tmp_path / "studies" / "tiny"
 
 
+@pytest.mark.slow
 def test_exchanged_datasets_are_told(trained: Path, type_: Type, tmp_path: Path) -> None:
     """Each is whole; but the runs say by their content which they were trained on."""
     data = tmp_path / "data"

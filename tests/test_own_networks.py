@@ -171,6 +171,7 @@ def test_reading_needs_neither_torch_nor_the_module(studied: Path) -> None:
     assert all(row["flops"] > 0 for row in digits)
 
 
+@pytest.mark.slow
 def test_a_store_keeps_what_the_population_knows_of_them(studied: Path) -> None:
     in_this_process(studied, "collect", "mixed")
     kept = population_of(ResultStore(studied / "studies" / "mixed" / "results.h5"))

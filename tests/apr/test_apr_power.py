@@ -23,7 +23,7 @@ def of_ranks(rho: float) -> float:
     return float(2 * np.sin(np.pi * rho / 6))
 
 
-def found(plan: Plan, rho: float, icc: float, studies: int = 120) -> pd.Series:
+def found(plan: Plan, rho: float, icc: float, studies: int = 80) -> pd.Series:
     return power(plan, [rho], [icc], studies=studies).iloc[0]
 
 

@@ -112,6 +112,7 @@ def test_they_end_with_the_object(images: JpegImages) -> None:
     assert not any(map(psutil.pid_exists, pids))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "ends"])
 def test_they_end_with_the_process_and_leave_nothing(
     dataset: PackedDataset, tmp_path: Path, killed: bool

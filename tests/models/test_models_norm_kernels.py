@@ -66,7 +66,11 @@ def close(found: Tensor, expected: Tensor, dtype: torch.dtype, what: str) -> Non
     )
 
 
-@pytest.mark.parametrize(("shape", "dtype", "relu", "summed"), CASES, ids=str)
+@pytest.mark.parametrize(
+    ("shape", "dtype", "relu", "summed"),
+    [pytest.param(*it, marks=[pytest.mark.slow] * (it[0] == SHAPES[-1])) for it in CASES],
+    ids=str,
+)
 def test_results_gradients_and_statistics_are_those_of_torch(
     shape: tuple[int, int, int], dtype: torch.dtype, relu: bool, summed: bool
 ) -> None:

@@ -91,6 +91,7 @@ def test_the_matrix_says_what_it_shows(errors: pd.DataFrame) -> None:
     assert legend.get_title().get_text() == said
 
 
+@pytest.mark.slow
 def test_narrow_figures_have_as_many_panels_in_a_row_as_have_room(errors: pd.DataFrame) -> None:
     """Letters stay as they are, so rows have fewer panels, and no text is cut or over another.
 

@@ -185,7 +185,10 @@ def uses(path: Path) -> list[Callable[[], object]]:
     ]
 
 
-@pytest.mark.parametrize(("change", "where"), BY_HAND)
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [pytest.param(*it, marks=[pytest.mark.slow] * (n % 4 > 0)) for n, it in enumerate(BY_HAND)],
+)
 def test_a_mistake_is_named_when_the_store_is_opened(
     tmp_path: Path, whole: bytes, change: Change, where: str
 ) -> None:

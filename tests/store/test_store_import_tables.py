@@ -75,7 +75,10 @@ WRITERS = {
 }
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(it, marks=[pytest.mark.slow] * (n % 4 > 0)) for n, it in enumerate(WRITERS)],
+)
 def test_every_format_and_shape_gives_the_same_errors(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name)
     store = imported(tmp_path / "store.h5", tmp_path / name)

@@ -50,7 +50,7 @@ RECIPES: dict[str, dict[str, object]] = {
     "grades, other pool": {"loss": "l1", "pooling": "gem", "augment": ["augmix", "jpeg"]},
     "one small batch": {"batch_size": 4096, "schedule": "constant"},
 }
-BY_DEFAULT = ("padded crops", "tests resized", "steps", "augmented", "pairs with texts")
+BY_DEFAULT = ("padded crops", "tests resized", "steps", "pairs with texts")
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,11 @@ def test_shipped_recipes_can_be_recorded(
 
 
 @pytest.mark.parametrize(
-    "case", ["SGD", "streamed", "resized crops, AUROC", "whole images, a pass cut short"]
+    "case",
+    [
+        *("SGD", "whole images, a pass cut short"),
+        *(pytest.param(it, marks=pytest.mark.slow) for it in ("streamed", "resized crops, AUROC")),
+    ],
 )
 def test_no_recorded_function_takes_anything_from_the_host(
     view: DatasetView, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, case: str
