@@ -213,8 +213,7 @@ def rows_where(table: pa.Table, condition: str) -> NDArray[np.int64]:
     Raises UserError in one line for what is no condition on the table's columns.
     """
     with engine() as connection:
-        rows = Selection(connection, table.column_names, condition).rows(table)
-        return np.asarray(rows.to_numpy(), np.int64)
+        return arrow.to_numpy(Selection(connection, table.column_names, condition).rows(table))
 
 
 def unknown_column(name: str, columns: Collection[str]) -> str:

@@ -16,11 +16,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from unittest.mock import patch
 
 import pandas as pd
-from command import train_here, undrawn
-from forked import preload, typed
+from command import undrawn
+from forked import preload, prepare, typed
 from tiny_study import TINY, images
 
 from anynet_study import ResultStore
@@ -116,11 +115,12 @@ def make_template(folder: Path) -> None:
     table("one.csv", 0)
     table("other.csv", 1)
     Path("tiny.yaml").write_text(TINY)
-    lines = ("data add cats --from first --size 8", IMPORT.format("one.csv"))
-    with patch("anynet_study.stages.train_all", train_here):
-        for line in (*lines, "export imported.h5 -o release", "run tiny.yaml --resamples 100"):
-            ended = typed(line)
-            assert ended.code == 0, (line, ended.said)
+    prepare(
+        "data add cats --from first --size 8",
+        IMPORT.format("one.csv"),
+        "export imported.h5 -o release",
+        "run tiny.yaml --resamples 100",
+    )
     names = pd.read_csv("data/cats/split.csv")["image"]
     pd.DataFrame({"image": names, "caption": "a pet"}).to_csv("captions.csv", index=False)
 

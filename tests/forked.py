@@ -12,6 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+from command import train_here, undrawn
 
 from anynet_study.cli import main
 
@@ -76,6 +79,14 @@ def typed(line: str, begin: Callable[[], None] = lambda: None) -> Ended:
     _, status, used = os.wait4(child, 0)
     seconds = used.ru_utime + used.ru_stime
     return Ended(os.waitstatus_to_exitcode(status), said, seconds, used.ru_maxrss << 10)
+
+
+def prepare(*lines: str) -> None:
+    """Give commands that have to succeed; without workers and figures, which take far longer."""
+    with undrawn(), patch("anynet_study.stages.train_all", train_here):
+        for line in lines:
+            ended = typed(line)
+            assert ended.code == 0, (line, ended.said)
 
 
 def _command(line: str, begin: Callable[[], None]) -> None:

@@ -115,14 +115,11 @@ def power(
                 if others < 0:
                     continue
                 errors, noise = _errors(plan, [rho, others], compared, icc, count, seed)
-                said = (
-                    _orders(plan, errors, noise, seed)
-                    if question == ORDER_HOLDS
-                    else [
-                        _said(plan, question, study, icc)
-                        for study in _correlations(plan, errors, seed)
-                    ]
-                )
+                if question == ORDER_HOLDS:
+                    said = _orders(plan, errors, noise, seed)
+                else:
+                    studies_of = _correlations(plan, errors, seed)
+                    said = [_said(plan, question, study, icc) for study in studies_of]
                 rows.append((question, rho, others, icc, plan.n, *_shares(said), count))
     return with_attrs(pd.DataFrame(rows, columns=COLUMNS), plan.level, plan.method)
 

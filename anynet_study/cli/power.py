@@ -84,12 +84,10 @@ def _print(table: "pd.DataFrame", plan: "Plan") -> None:
     known = "replicates tell the ICC" if plan.replicates else "without replicates no ICC is known"
     print(f"Spearman's rho, intervals at {100 * plan.level:g}%. Each error is {runs}; {known}.")
     asked = {
-        "carries over": f"Does the ranking carry over to a target (rho at least "
-        f"{SMALLEST_CORRELATION:g})? {counted(plan.targets, 'target')} in one family",
-        "is the best": f"Is the best of {plan.proxies} proxies told to be the best for a target? "
-        f"{counted(plan.targets, 'target')} in one family",
-        "order holds": "Does a target keep the order of the architectures that are told apart? "
-        f"{counted(plan.targets, 'target')} in one family",
+        "carries over": "Does the ranking carry over to a target (rho at least "
+        f"{SMALLEST_CORRELATION:g})?",
+        "is the best": f"Is the best of {plan.proxies} proxies told to be the best for a target?",
+        "order holds": "Does a target keep the order of the architectures that are told apart?",
     }
     for question, rows in table.groupby("question", sort=False):
         best = rows["others"].notna().all()
@@ -102,7 +100,7 @@ def _print(table: "pd.DataFrame", plan: "Plan") -> None:
             ]
             for row in rows.itertuples()
         ]
-        print(f"\n{asked[str(question)]}")
+        print(f"\n{asked[str(question)]} {counted(plan.targets, 'target')} in one family")
         print_table([*headings, "yes", "no", "undecided"], cells, left=0)
     fewest, error = table["studies"].min(), 100 * table["se"].max()
     print(f"\nof {fewest:,} simulated studies or more; standard errors up to {error:.1f} points")
