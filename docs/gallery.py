@@ -270,9 +270,8 @@ def drawn_by_script(name: str, inputs: dict[str, Path], folder: Path) -> Iterato
 
     def keep(figure: Any, stem: Path, *args: Any, **options: Any) -> list[Path]:
         kept.append((stem, figure))
-        found = faults(figure)
         paths = save(figure, stem, *args, formats=("png",), **options)
-        wrong[stem.name] = found
+        wrong[stem.name] = faults(figure)  # as it was laid out: to lay it out takes long
         return paths
 
     wrong: dict[str, list[str]] = {}
@@ -303,7 +302,6 @@ def drawn_by_analyses(study: Study, source: str, folder: Path, names: list[str])
                 continue
             try:
                 drawn = study.figure(figure.name)
-                found = faults(drawn)
                 stem = folder / f"{source}-{figure.name}"
                 plots.save(drawn, stem, formats=("png",))
             except UserError:
@@ -311,7 +309,8 @@ def drawn_by_analyses(study: Study, source: str, folder: Path, names: list[str])
             command = f"anynet-study plot {source} --figure {figure.name}"
             caption = study.caption(figure.name)
             title = f"{analysis.title}."
-            yield Shown(figure.name, title, command, caption, stem.with_suffix(".png"), found)
+            picture = stem.with_suffix(".png")
+            yield Shown(figure.name, title, command, caption, picture, faults(drawn))
 
 
 def page(shown: list[Shown]) -> str:

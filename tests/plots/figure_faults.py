@@ -23,7 +23,8 @@ EDGE = 0.01
 def faults(figure: Figure) -> list[str]:
     """Texts that overlap or are cut, points outside their axes, looks that repeat, raw markup."""
     figure.set_dpi(DPI)
-    FigureCanvasAgg(figure).draw()
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
     found = [*_cut(figure), *_markup(figure)]
     for axes in figure.axes:
         found += [*_overlapping(_of_panel(axes)), *_outside(axes)]
