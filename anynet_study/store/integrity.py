@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.errors import UserError, counted, first_line
+from anynet_study.errors import UserError, counted
 from anynet_study.files import sha256_of
 from anynet_study.metrics import CURVES
 from anynet_study.progress import progress_if_long
@@ -28,13 +28,15 @@ from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.hdf5 import (
     CHECKSUMS,
     DAMAGE,
+    LayoutError,
+    Objects,
     checksums,
     creating,
-    unfit,
+    objects,
     written_checksums,
 )
 from anynet_study.store.layout import CIRCUMSTANCES, scores_file, scores_folder
-from anynet_study.store.opening import LayoutError, check_layout, open_store, opened
+from anynet_study.store.opening import check_layout, open_store, opened
 from anynet_study.store.predictions import (
     evaluation_prediction_groups,
     prediction_groups,
@@ -43,7 +45,13 @@ from anynet_study.store.predictions import (
 from anynet_study.store.records import RUN_COLUMNS, mixed_backends
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.tables import EVALUATION_TABLE, OTHER_LABELS, contradicted, read_curve
+from anynet_study.store.tables import (
+    EVALUATION_TABLE,
+    OTHER_LABELS,
+    contradicted,
+    read_curve,
+    runs_table,
+)
 from anynet_study.store.write import write_store
 
 #: All stores of this schema version and later ones have checksums.
@@ -82,23 +90,27 @@ def verify(path: Path, in_study: bool = False) -> list[Finding]:
     """
     with open_store(path):
         pass
+    found: list[Finding] = []
     try:
         with opened(path) as file:
-            found = [Finding(f"/{place}", what) for place, what in unfit(file)]
-            found = found or list(_changed(file))
-            found += list(_unlike(file)) if all(one.note for one in found) else []
-        if all(one.note for one in found):
-            runs = ResultStore(path).table("runs")
-            mixed = mixed_backends(runs)
-            found += [Finding("/runs/backend", mixed, "none")] if mixed else []
-            found += _scores(path, runs, in_study)
+            there = objects(file)
+            found += _changed(file, there)
+            if all(one.note for one in found):
+                # Whether or not the checksums fit it.
+                check_layout(there, circumstances=True)
+                said = [(f"/predictions, {name}", OTHER_LABELS) for name in contradicted(file)]
+                found += [Finding(where, what, "labels") for where, what in said]
+            if all(one.note for one in found):
+                runs = runs_table(file, RUN_COLUMNS)
+                mixed = mixed_backends(runs)
+                found += [Finding("/runs/backend", mixed, "none")] if mixed else []
+                found += _scores(path, runs, in_study)
         return found
+    except LayoutError as error:
+        return [*found, Finding(error.where, error.what)]
     except UserError:
         raise
     except DAMAGE as error:
-        place, _, reason = first_line(error).partition(": ")
-        if place.startswith("/"):
-            return [Finding(place, reason)]
         return [Finding("/", f"cannot be read: {error}")]
 
 
@@ -128,26 +140,15 @@ def refuse_wrong(path: Path, called: Path) -> None:
             raise UserError(f"{called}: {finding.where} {finding.what}; see anynet-study verify")
 
 
-def _unlike(file: h5py.File) -> Iterator[Finding]:
-    """What does not fit the layout, whether or not the checksums fit."""
-    try:
-        check_layout(file, circumstances=True)
-        for name in contradicted(file):
-            yield Finding(f"/predictions, {name}", OTHER_LABELS, "labels")
-    except LayoutError as error:
-        yield Finding(error.where, error.what)
-
-
-def _changed(file: h5py.File) -> Iterator[Finding]:
+def _changed(file: h5py.File, there: Objects) -> Iterator[Finding]:
     if CHECKSUMS not in file and int(file.attrs["schema_version"]) < FIRST_WITH_CHECKSUMS:
         said = "has no checksums, as it was made before there were any: changes are not noticed"
         yield Finding(Path(file.filename).name, said, "none")
         return
     written = written_checksums(file)
-    arrays: list[int] = []
-    file.visititems(lambda _, item: arrays.append(getattr(item, "nbytes", 0)))
-    with progress_if_long("reading (MB)", sum(arrays) >> 20) as report:
-        found = checksums(file, lambda done: report(done >> 20))
+    size = sum(getattr(item, "nbytes", 0) for item in there.values())
+    with progress_if_long("reading (MB)", size >> 20) as report:
+        found = checksums(there, lambda done: report(done >> 20))
     for place in sorted(written.keys() - found.keys()):
         yield Finding(f"/{place}", "is missing")
     for place in sorted(found.keys() - written.keys()):

@@ -1,6 +1,5 @@
 """HDF5 files that somebody made by hand: each mistake is one line, in whatever reads the store."""
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +22,7 @@ from anynet_study.store import (
     run_sql,
     verify,
 )
-from anynet_study.store.hdf5 import checksums, fixed_texts, set_text
+from anynet_study.store.hdf5 import set_text, write_checksums
 
 Change = Callable[[h5py.File], None]
 #: In how many of eight ways each array is changed. All of them, by hand, take some minutes.
@@ -164,8 +163,7 @@ def by_hand(path: Path, whole: bytes, change: Change) -> Path:
     path.write_bytes(whole)
     with h5py.File(path, "r+") as file:
         change(file)
-        del file["checksums"]
-        file["checksums"] = fixed_texts(json.dumps(checksums(file)))
+        write_checksums(file)
     return path
 
 
