@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 from evaluation_factory import make_evaluated
+from quick import slow_but
 
 import anynet_study
 from anynet_study.errors import UserError
@@ -185,7 +186,7 @@ def uses(path: Path) -> list[Callable[[], object]]:
 
 @pytest.mark.parametrize(
     ("change", "where"),
-    [pytest.param(*it, marks=[pytest.mark.slow] * (n % 4 > 0)) for n, it in enumerate(BY_HAND)],
+    slow_but(BY_HAND[::4], BY_HAND),
 )
 def test_a_mistake_is_named_when_the_store_is_opened(
     tmp_path: Path, whole: bytes, change: Change, where: str

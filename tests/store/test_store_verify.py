@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -127,13 +126,8 @@ def test_an_array_that_claims_all_memory_is_not_read(store: Path) -> None:
     assert "claims 17592186044416 bytes" in found.what
 
 
-def some_by_default(cases: list[tuple[Change, str]]) -> list[Any]:
-    slow = pytest.mark.slow
-    return [pytest.param(*case, marks=[slow] * bool(n % 7)) for n, case in enumerate(cases)]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("change", "where"), some_by_default(OF_RECORDS))
+@pytest.mark.parametrize(("change", "where"), OF_RECORDS)
 def test_whatever_a_store_is_made_to_say_it_is_not_what_the_journals_say(
     store: Path, change: Change, where: str
 ) -> None:
