@@ -6,12 +6,12 @@ again from the journals of its study and compares both, as `stores_equal` compar
 
 import hashlib
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import h5py
 import numpy as np
@@ -53,6 +53,9 @@ from anynet_study.store.tables import (
     runs_table,
 )
 from anynet_study.store.write import write_store
+
+if TYPE_CHECKING:
+    import duckdb
 
 #: All stores of this schema version and later ones have checksums.
 FIRST_WITH_CHECKSUMS = 6
@@ -165,44 +168,45 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
     and compared. `store` None: there is none yet, or it is damaged. Raises UserError or OSError as
     `collect`.
     """
-    with tempfile.TemporaryDirectory() as name:
-        again = Path(name) / "again.h5"
-        with RunArrays(again) as arrays:
-            found = _collected(folder, store, arrays)
-            findings = [*_files(found), *_duplicates(found.records)]
-            findings += _specifications(found, arrays)
-            if store is None:
-                return findings
-            try:
-                with open_store(store) as file:
-                    contents = replace(found.contents({}), truths=truths_in(file))
-                with creating(again, again) as file:
-                    write_store(file, contents, found.arranged, arrays)
-                return findings + list(_apart(store, again, _later(found.records, store)))
-            except (UserError, *DAMAGE) as error:
-                what = f"cannot be compared with the journals: {error}"
-                return [*findings, Finding(store.name, what)]
-
-
-def _collected(folder: Path, store: Path | None, arrays: RunArrays) -> Collected:
-    """The records of the journals, with the names and the order that they have in the store."""
     nothing = pa.table({name: pa.array([], pa.string()) for name in ("architecture", "dataset")})
-    if store is None:
-        return Collected(folder, SweepRuns(None), nothing, nothing, {}, arrays)
-    try:
-        with ResultStore(store) as there:
-            names = ("run_id", "dataset", "recipe", "replicate")
-            runs = there.table("runs", [*names, "planned"])
-            rows = zip(*(runs[name].to_pylist() for name in names), strict=True)
-            called = {run_id: (dataset, recipe, n) for run_id, dataset, recipe, n in rows}
-            evaluations = there.table("evaluations", ["evaluation_id", "evaluation", "kind"])
-            ids, *said = (evaluations[name].to_pylist() for name in evaluations.column_names)
-            named = dict(zip(ids, zip(*said, strict=True), strict=True))
-            asked = SweepRuns(called, there.recipes, named)
-            tables = there.table("architectures"), there.table("datasets")
-    except UserError:
-        return Collected(folder, SweepRuns(None), nothing, nothing, {}, arrays)
-    return Collected(folder, asked, *tables, {}, arrays)
+    asked, there, refused = (SweepRuns(None), nothing, nothing), None, list[Finding]()
+    if store is not None:
+        try:
+            there = ResultStore(store)
+            asked = _asked(there)
+        except UserError as error:
+            there, refused = None, [_not_compared(store, error)]
+    with tempfile.TemporaryDirectory() as name, RunArrays(Path(name) / "again.h5") as arrays:
+        found, again = Collected(folder, *asked, {}, arrays), Path(name) / "again.h5"
+        findings = [*_files(found), *_duplicates(found.records), *_specifications(found, arrays)]
+        if there is None:
+            return findings + refused
+        try:
+            with there.opened() as file:
+                contents = replace(found.contents({}), truths=truths_in(file))
+            with creating(again, again) as file:
+                write_store(file, contents, found.arranged, arrays)
+            return findings + list(_apart(there, ResultStore(again), _later(found.records, there)))
+        except (UserError, *DAMAGE) as error:
+            return [*findings, _not_compared(there.path, error)]
+
+
+def _not_compared(store: Path, error: Exception) -> Finding:
+    return Finding(store.name, f"cannot be compared with the journals: {error}")
+
+
+def _asked(store: ResultStore) -> tuple[SweepRuns, pa.Table, pa.Table]:
+    """The names and the order that runs and evaluations have in a store."""
+    with store:
+        names = ("run_id", "dataset", "recipe", "replicate")
+        runs = store.table("runs", names)
+        rows = zip(*(runs[name].to_pylist() for name in names), strict=True)
+        called = {run_id: (dataset, recipe, n) for run_id, dataset, recipe, n in rows}
+        evaluations = store.table("evaluations", ["evaluation_id", "evaluation", "kind"])
+        ids, *said = (evaluations[name].to_pylist() for name in evaluations.column_names)
+        named = dict(zip(ids, zip(*said, strict=True), strict=True))
+        tables = store.table("architectures"), store.table("datasets")
+        return SweepRuns(called, store.recipes, named), *tables
 
 
 def _files(found: Collected) -> Iterator[Finding]:
@@ -255,9 +259,9 @@ _TABLES = {
 }
 
 
-def _later(records: pa.Table, store: Path) -> set[str]:
+def _later(records: pa.Table, store: ResultStore) -> set[str]:
     """Names of the runs and evaluations that were recorded after a store was collected."""
-    known = ResultStore(store).table("journals", ["journal", "bytes"])
+    known = store.table("journals", ["journal", "bytes"])
     sizes = dict(zip(*(column.to_pylist() for column in known.columns), strict=True))
     rows = (records[name].to_pylist() for name in ("run_id", "evaluation_id", "journal", "end"))
     return {
@@ -267,13 +271,13 @@ def _later(records: pa.Table, store: Path) -> set[str]:
     }
 
 
-def _apart(store: Path, again: Path, later: Collection[str]) -> Iterator[Finding]:
+def _apart(store: ResultStore, again: ResultStore, later: Collection[str]) -> Iterator[Finding]:
     """Where a store is not the one that its journals give; `later`: what it cannot have yet."""
     alone: dict[tuple[str, str], list[str]] = {}
     unlike: dict[tuple[str, str], list[str]] = {}
     behind: dict[str, set[str]] = {}
     # Journals may be gone that had another record; what is planned is the sweep's.
-    for found in differences(ResultStore(store), ResultStore(again), ("journal", "planned")):
+    for found in differences(store, again, ("journal", "planned")):
         table = _TABLES.get(found.key, "columns")
         if found.name in later:
             behind.setdefault(table, set()).add(found.name)
@@ -283,12 +287,14 @@ def _apart(store: Path, again: Path, later: Collection[str]) -> Iterator[Finding
             alone.setdefault((table, found.what), []).append(found.name)
     for table, later_names in behind.items():
         what = f"lacks {table} that were recorded since it was collected: "
-        yield Finding(store.name, what + some(sorted(later_names)), "none")
+        yield Finding(store.path.name, what + some(sorted(later_names)), "none")
     for (table, what), names in alone.items():
         if what == "only in the first":
-            yield Finding(store.name, f"has {table} that are in no journal: {some(names)}", "keep")
+            yield Finding(
+                store.path.name, f"has {table} that are in no journal: {some(names)}", "keep"
+            )
         else:
-            yield Finding(store.name, f"lacks {table} of the journals: {some(names)}")
+            yield Finding(store.path.name, f"lacks {table} of the journals: {some(names)}")
     for (table, column), names in unlike.items():
         what = f"is not what the journals say of {table} {some(names)}"
         yield Finding(f"/{table}/{column}", what)
@@ -333,27 +339,31 @@ def differences(
     first: ResultStore, second: ResultStore, ignored: Collection[str]
 ) -> Iterator[Difference]:
     """The differences between two stores; the `ignored` columns of runs are not compared."""
-    with first, second:
-        both = (first, second)
-        yield from _unlike_rows("architecture", *(store.table("architectures") for store in both))
-        yield from _unlike_rows("dataset", *(store.table("datasets") for store in both))
-        yield from _unlike_rows("run_id", *(_runs(store, ignored) for store in both))
-        yield from _unlike_rows("evaluation of", *(_evaluations(store, ignored) for store in both))
+    read: dict[str, Callable[[ResultStore], pa.Table]] = {
+        "architecture": lambda store: store.table("architectures"),
+        "dataset": lambda store: store.table("datasets"),
+        "run_id": lambda store: _runs(store, ignored),
+        "evaluation of": lambda store: _evaluations(store, ignored),
+    }
+    with first, second, engine(memory="80%") as connection:
+        for key, table in read.items():
+            yield from _unlike_rows(connection, key, table(first), table(second))
 
 
-def _unlike_rows(key: str, first: pa.Table, second: pa.Table) -> Iterator[Difference]:
+def _unlike_rows(
+    connection: "duckdb.DuckDBPyConnection", key: str, first: pa.Table, second: pa.Table
+) -> Iterator[Difference]:
     """The differences between two tables whose column `key` names the rows."""
     if first.column_names != second.column_names:
         columns = f"{first.column_names} against {second.column_names}"
         yield Difference("columns of", key, "", columns)
         return
-    with engine(memory="80%") as connection:
-        connection.register("one", first)
-        connection.register("other", second)
-        left, right = (
-            {row[key]: row for row in fetch(connection, statement, most=None).to_pylist()}
-            for statement in ("from one except from other", "from other except from one")
-        )
+    connection.register("one", first)
+    connection.register("other", second)
+    left, right = (
+        {row[key]: row for row in fetch(connection, statement, most=None).to_pylist()}
+        for statement in ("from one except from other", "from other except from one")
+    )
     for mine, yours, which in ((left, right, "first"), (right, left, "second")):
         for name in sorted(mine.keys() - yours.keys()):
             yield Difference(key, name, "", f"only in the {which}")
