@@ -55,10 +55,7 @@ LOOKED_AT = 20
 #: How pandas calls the column of an index that has no name.
 UNNAMED_INDEX = "__index_level_0__"
 #: What a JSON file may hold.
-LEGAL = (
-    "a list of records, a mapping of column names to lists, or a mapping of models to mappings "
-    "of datasets to values"
-)
+LEGAL = "a list of records, a mapping of column names to lists, or a mapping of rows to mappings"
 
 _NAMED = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t"}
 
@@ -297,14 +294,14 @@ def parse_csv(
     beginning with `where`, for what is no table: of fewer columns than `fewest`, or with rows of
     unequal length.
     """
-    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
-    encoding = encoding or ("utf-16" if wide else "utf-8-sig")
+    wide = "utf-16" * (content[:2] in (b"\xff\xfe", b"\xfe\xff"))
+    encoding = encoding or wide or ("utf-16-le" if content[1:2] == b"\0" else "utf-8-sig")
     try:
         text = content.decode(encoding)
     except UnicodeError:
         raise UserError(
-            f"{where}: not text in {encoding.removesuffix('-sig')}; save it as UTF-8, or "
-            "import it with its encoding, such as --encoding latin-1"
+            f"{where}: not text in {encoding.removesuffix('-sig')}; save it as UTF-8 (import has "
+            "--encoding, such as --encoding latin-1)"
         ) from None
     except LookupError:
         raise UserError(f"--encoding: no {encoding!r}; such as utf-8, latin-1, cp1252") from None
