@@ -607,7 +607,7 @@ def test_lists_and_groups_beside_a_table_of_classes(tmp_path):
     """Chest X-rays: a table, and lists of the official parts; ISIC: a further table of lesions."""
     names = [f"{name}.png" for name in flat(tmp_path, 8)]
     rows = (f"{name},{'ab'[n % 2]}" for n, name in enumerate(names))
-    write(tmp_path / "Data_Entry.csv", ["Image Index,Finding Label,", *rows])
+    write(tmp_path / "Data_Entry.csv", ["Image Index,Finding Label", *rows])
     write(tmp_path / "train_val_list.txt", names[:6])
     write(tmp_path / "test_list.txt", names[6:])
     lesions = (f"{name},L{n // 2},{'xy'[n % 3 > 0]}" for n, name in enumerate(names))

@@ -288,9 +288,9 @@ def _of_other_images(source: Source, root: Folder, table: ImageTable, rows: Rows
     said = {name for name in table.names if {*table.column(name)} <= classes} - {table.image}
     if not said or table.part is None or table.sure:
         return {}
-    found = read_rows(source, root, [replace(table, labels=(min(said),), split=None)])
-    found = {image: row for image, row in found.images.items() if image not in rows.images}
-    return {image: replace(row, part=table.part) for image, row in found.items()}
+    found = read_rows(source, root, [replace(table, labels=(min(said),), split=None)]).images
+    others = {image: row for image, row in found.items() if image not in rows.images}
+    return {image: replace(row, part=table.part) for image, row in others.items()}
 
 
 def _agrees(source: Source, root: Folder, table: ImageTable, rows: Rows) -> bool:

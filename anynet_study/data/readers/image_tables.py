@@ -154,8 +154,7 @@ def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
             where = f"{source.where(root.join(path))}: "
             yield path, f"is not read ({str(error).removeprefix(where)})"
             continue
-        folder = PurePosixPath(path).parent
-        alike[(folder, form_of(path), *table.names)][path] = table
+        alike[(PurePosixPath(path).parent, form_of(path), *table.names)][path] = table
     for folder in root.walk():
         for name in folder.files if source.choices.table is None else ():
             if (reason := names.NOT_READ.get(PurePosixPath(name).suffix.lower())) is not None:

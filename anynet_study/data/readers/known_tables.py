@@ -210,7 +210,8 @@ def _read_cct20(source: Source, root: Folder) -> Listing:
         rows = read_table(source, path, ("file_name", "category"))
         for row in rows:
             kinds = [kind for kind in row["category"].split(SEVERAL) if kind not in ("", EMPTY)]
-            labels |= {row["file_name"]: kinds[0]} if len(kinds) == 1 else {}
+            name = checked_id(source.where(path), row["file_name"])
+            labels |= {name: kinds[0]} if len(kinds) == 1 else {}
         if part == CCT_TRAIN:
             classes = {name: number for number, name in enumerate(sorted({*labels.values()}))}
         labels = {name: kind for name, kind in labels.items() if kind in classes}
