@@ -2,7 +2,6 @@
 
 import json
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import own_models
 import pandas as pd
 import pytest
 import torch
-from command import ROOT, SWEEPS, environment, in_this_process, train
+from command import ROOT, SWEEPS, environment, in_this_process, run_script, train
 from miniatures import write_miniature
 from PIL import Image
 from scripted_study import PACKED
@@ -327,9 +326,5 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     told = {"rank_preservation": "", "transforms": "--dataset insects"}
     told |= {"figure_a6": "--recipe tuned --source imagenet"}
     for name, options in told.items():
-        typed = [f"{name}.py", "studies/models", *options.split(), "-o", "."]
-        monkeypatch.setattr(sys, "argv", typed)
-        with pytest.raises(SystemExit) as end:
-            runpy.run_path(str(ROOT / "analysis" / f"{name}.py"), run_name="__main__")
-        assert not end.value.code
+        assert run_script(name, "studies/models", *options.split(), "-o", ".") == 0
         assert Path(f"{name}.png").is_file()
