@@ -10,13 +10,14 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data.readers import names
-from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.readers.listing import Listing, Reader
+from anynet_study.data.readers.safe_files import read_npy
 from anynet_study.data.readers.table_rows import Row, Rows, listing_of
 from anynet_study.data.source.archives import OF_HDF5
 from anynet_study.data.source.member import Member, Window
@@ -53,8 +54,7 @@ class _Part(NamedTuple):
 
 def _recognises(source: Source, root: Folder) -> bool:
     """Files of arrays, and no images."""
-    files = (name for folder in root.walk() for name in folder.files)
-    return any(map(_is_array_file, files)) and not root.holds_images()
+    return any(_is_array_file(n) for _, _, n in root.below()) and not root.holds_images()
 
 
 def _is_array_file(name: str) -> bool:
@@ -67,19 +67,18 @@ def _read(source: Source, root: Folder) -> Listing:
     UserError, naming every array that was seen, where it is unclear which is what.
     """
     prefix = len(root.join(""))
-    paths = [
-        folder.join(name) for folder in root.walk() for name in filter(_is_array_file, folder.files)
-    ]
+    paths = [root.join(path) for path, _, name in root.below() if _is_array_file(name)]
     arrays = {p[prefix:]: a for path in paths for p, a in _arrays_in(source, path)}
     parts = _parts(source.where(root.path), arrays, source.choices.no_class)
-    rows, pixels = Rows({}, []), {}
-    for name, part in parts.items():
-        for place, (image, labels) in enumerate(zip(part.images, part.labels, strict=True)):
-            if not labels:
-                continue
-            path = f"{name}/{place:07d}"
-            rows.images[path] = Row(labels, "", name)
-            pixels[path] = image
+    rows = Rows(
+        {
+            f"{name}/{place:07d}": Row(labels, "", name, {"pixels": image})
+            for name, part in parts.items()
+            for place, (image, labels) in enumerate(zip(part.images, part.labels, strict=True))
+            if labels
+        },
+        [],
+    )
     used = {path for part in parts.values() for path in (part.images_from, part.labels_from)}
     idle = [path for path in arrays if path not in used]
     listing = listing_of(
@@ -91,17 +90,8 @@ def _read(source: Source, root: Folder) -> Listing:
         classes_from=", ".join(part.labels_from for part in parts.values()),
         splits_from="the names of the arrays",
     )
-
-    def filled(examples: list[Example]) -> list[Example]:
-        return [replace(example, pixels=pixels[example.name]) for example in examples]
-
     notes = [f"not read: {', '.join(idle)}"] if idle else []
-    return replace(
-        listing,
-        train=filled(listing.train),
-        test=None if listing.test is None else filled(listing.test),
-        notes=(*listing.notes, *notes),
-    )
+    return replace(listing, notes=(*listing.notes, *notes))
 
 
 def _parts(where: str, arrays: Mapping[str, Array], no_class: str | None) -> dict[str, _Part]:
@@ -194,37 +184,13 @@ def _arrays_in(source: Source, path: str) -> Iterator[tuple[str, Array]]:
             raise UserError(f"{where}: {OF_HDF5}")
     try:
         if path.lower().endswith(".npy"):
-            yield path, _npy(member)
+            yield path, read_npy(member)
         elif path.lower().endswith(".mat"):
             yield from ((f"{path}/{name}", array) for name, array in _mat(member).items())
         else:
             yield path, _idx(_unzipped(path, member))
     except Exception as error:  # parsers of hostile bytes raise nearly anything
         raise UserError(f"{where}: not a readable array ({first_line(error)})") from error
-
-
-def _npy(member: Member) -> Array:
-    """The array of an .npy file, which stays in it; ValueError for one of objects."""
-    with Window(member).buffered() as file:
-        version = np.lib.format.read_magic(file)
-        read = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }
-        if version not in read:
-            raise ValueError(f"version {version}")
-        shape, fortran, dtype = read[version](file)
-        start = file.tell()
-    size = math.prod(shape) * dtype.itemsize
-    if dtype.hasobject or size > member.length() - start:
-        raise ValueError("it has objects" if dtype.hasobject else "it is not whole")
-    if size == 0:
-        raise ValueError("it is empty")
-    order: Literal["F", "C"] = "F" if fortran else "C"
-    held: Array = np.memmap(
-        member.file, dtype=dtype, mode="r", offset=member.offset + start, shape=shape, order=order
-    )
-    return held
 
 
 def _mat(member: Member) -> dict[str, Array]:

@@ -33,7 +33,6 @@ from anynet_study.data.readers.image_tables import (
     ImageTable,
     find_tables,
     form_of,
-    holds_tables,
     one_to_one,
 )
 from anynet_study.data.readers.listing import Example, Listing, Reader
@@ -41,7 +40,7 @@ from anynet_study.data.readers.table_rows import Row, Rows, listing_of, read_row
 from anynet_study.data.source import parquet
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted
+from anynet_study.errors import UserError, counted, some_of
 from anynet_study.sheets import normal_form
 
 #: What words of a class's name may have between them: one name is written with any.
@@ -52,11 +51,10 @@ SHOWN = 8
 
 def _is_table(source: Source, root: Folder) -> bool:
     """Images, and a table with their classes, or one that is chosen."""
-    if not root.holds_images():
-        return False
-    if source.choices.chosen().keys() & set(CHOICES):
-        return source.choices.table is not None or holds_tables(source, root)
-    return any(table.labels for table in find_tables(source, root)[0])
+    chosen = bool(source.choices.chosen().keys() & set(CHOICES))
+    return root.holds_images() and (
+        chosen or any(table.labels for table in find_tables(source, root)[0])
+    )
 
 
 def _from_folders(
@@ -76,7 +74,7 @@ def _from_folders(
             return found
         if any(table.labels for table in tables):
             return _from_tables(source, root, tables, others)
-        raise UserError(f"{doubt}; {_tables_told(tables, others)}")
+        raise UserError(f"{doubt}; {tables_told(tables, others)}")
 
     return reader
 
@@ -99,7 +97,7 @@ def _from_tables(
             "choose with --label-column"
         )
     if not labelled:
-        raise UserError(f"{source.where(root.path)}: {_tables_told(tables, others)}")
+        raise UserError(f"{source.where(root.path)}: {tables_told(tables, others)}")
     parts = {table.part for table in labelled}
     folders = {PurePosixPath(table.file).parent for table in labelled}
     one = len({table.form for table in labelled}) == 1 and len(folders) == len(labelled)
@@ -180,10 +178,12 @@ def _repeating(tables: list[ImageTable]) -> list[str]:
     ]
 
 
-def _tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
+def tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
+    """What the tables say that are there, and how to say more."""
     told = [f"{t.file} has {', '.join(t.names)} ({t.words()})" for t in tables]
     told += [f"{file} {why}" for file, why in others.items()]
-    told += ["say with --label-column which column holds the classes"] if tables else []
+    how = "say with --label-column which column holds the classes, with --image-column the images"
+    told += [how] if tables or others else []
     return "; ".join(told) or "there is no table of their classes"
 
 
@@ -199,7 +199,7 @@ def _doubt(source: Source, root: Folder) -> str | None:
         wrong = names.no_classes(called)
         # In a folder of its own, a class may well be called train.
         if wrong and (not splits or len(wrong) == len(called)):
-            shown = ", ".join(wrong[:SHOWN]) + (", ..." if len(wrong) > SHOWN else "")
+            shown = ", ".join(some_of(wrong, SHOWN))
             says = "its name says" if len(wrong) == 1 else "their names say"
             return (
                 f"{source.where(root.path)}: folder {shown}: {says} part of a dataset, not a "

@@ -14,7 +14,7 @@ from anynet_study.data.readers.safe_files import read_records
 from anynet_study.data.readers.sidecars import sidecar_records, sidecars_in
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, some_of
 from anynet_study.sheets import JSON_LINES, Csv, is_missing, normal_form, number
 
 LAYOUT = "table of images"
@@ -112,7 +112,7 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
     asked |= {*_columns(choices.label_column, there)}
     if not asked <= there or (chosen.keys() & set(CHOICES) and not tables):
         options = [f"--{n.replace('_', '-')} {chosen[n]!r}" for n in CHOICES if n in chosen]
-        told = {table.file: f"has {_listed(table.names)}" for table in tables} | others
+        told = {table.file: f"has {', '.join(some_of(table.names))}" for table in tables} | others
         shown = "; ".join(f"{path} {why}" for path, why in told.items()) or (
             f"there: {', '.join(table_files(root)) or 'none'}"
         )
@@ -120,17 +120,10 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
     return tables, others
 
 
-def holds_tables(source: Source, root: Folder) -> bool:
-    """Whether there is anything below `root` that could be a table of images."""
-    return bool(table_files(root)) or next(sidecar_records(source, root), None) is not None
-
-
 def table_files(root: Folder, chosen: str | None = None) -> list[str]:
     """Paths from `root`; one that is chosen may be called anything."""
     if chosen is not None:
-        paths = [folder.join(name) for folder in root.walk() for name in folder.files]
-        paths = [path[len(root.join("")) :] for path in paths]
-        return [path for path in paths if chosen in (path, PurePosixPath(path).name)]
+        return [path for path, _, name in root.below() if chosen in (path, name)]
     found = []
     for folder in root.walk():
         sidecars = sidecars_in(folder)
@@ -155,10 +148,9 @@ def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
             yield path, f"is not read ({str(error).removeprefix(where)})"
             continue
         alike[(PurePosixPath(path).parent, form_of(path), *table.names)][path] = table
-    for folder in root.walk():
-        for name in folder.files if source.choices.table is None else ():
-            if (reason := names.NOT_READ.get(PurePosixPath(name).suffix.lower())) is not None:
-                yield folder.join(name)[len(root.join("")) :], f"is not read ({reason})"
+    for path, _, _ in root.below() if source.choices.table is None else ():
+        if (reason := names.NOT_READ.get(PurePosixPath(path).suffix.lower())) is not None:
+            yield path, f"is not read ({reason})"
     for shards in alike.values():
         rows = [row for table in shards.values() for row in table.rows]
         if len(shards) > 1 and len({*map(tuple, rows)}) == len(rows):
@@ -190,7 +182,7 @@ def _understood(
     except UserError as error:
         return str(error)
     if image is None:
-        return f"has {_listed(table.names)}: none names images of this folder"
+        return f"has {', '.join(some_of(table.names))}: none names images of this folder"
     if _means_image(finder, image):
         # The first row is an image, no header.
         numbers = [str(place) for place in range(1, len(table.names) + 1)]
@@ -386,7 +378,3 @@ def _repeats(name: str, cells: Sequence[str] | None) -> bool:
     known = names.column([name], None, names.GROUP) is not None
     distinct = len({*(cells or ())})
     return (known or bool(words & names.ID_WORDS)) and 1 < distinct <= len(cells or ()) / 1.5
-
-
-def _listed(header: Sequence[str]) -> str:
-    return f"{', '.join(header[:12])}{', ...' if len(header) > 12 else ''}"

@@ -1,9 +1,9 @@
 """Known tables of images: HAM10000, SIIM-ISIC, Cassava and APTOS, HPA's stains, and CCT-20."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 from anynet_study.data.readers.image_finder import ImageFinder
@@ -80,15 +80,25 @@ class KnownTable:
         where = source.where(root.join(table))
         found = read_table(source, root.join(table), self.columns.names())
         images = finder.require([row[self.columns.image] for row in found], where)
-        rows: dict[str, Row] = {}
-        for row, image in zip(found, images, strict=True):
-            if image in rows:
-                raise UserError(f"{where}: {image} is listed twice")
-            if not row[self.columns.label]:
-                raise UserError(f"{where}: {image} has no class")
-            group = row[self.columns.group] if self.columns.group else ""
-            rows[image] = Row((row[self.columns.label],), group)
-        return listing_of(source, root, self.layout, Rows(rows, []), classes, table=table)
+        image_of = zip(images, found, strict=True)
+        label, group = self.columns.label, self.columns.group
+        rows = _once(
+            where,
+            ((i, Row((row[label],), row[group] if group else "")) for i, row in image_of),
+        )
+        return listing_of(source, root, self.layout, rows, classes, table=table)
+
+
+def _once(where: str, found: Iterable[tuple[str, Row]]) -> Rows:
+    """The rows by image; UserError for an image that is listed twice, or has no class."""
+    rows = Rows({}, [])
+    for image, row in found:
+        if image in rows.images:
+            raise UserError(f"{where}: {image} is listed twice")
+        if not any(row.labels):
+            raise UserError(f"{where}: {image} has no class")
+        rows.images[image] = row
+    return rows
 
 
 #: HAM10000's has no suffix, .csv or .tab, depending on where it was downloaded. One download holds
@@ -130,45 +140,30 @@ TABLES = [table.reader() for table in (HAM10000, SIIM_ISIC, CASSAVA, APTOS)]
 
 HPA_LAYOUT, HPA_TABLE, HPA_COLUMNS = "HPA", "train.csv", ("Id", "Target")
 HPA_STAINS = ("red", "green", "blue", "yellow")
-HPA_CLASSES = 28
+HPA_CLASSES = {str(number): str(number) for number in range(28)}
 
 
 def _read_hpa(source: Source, root: Folder) -> Listing:
     """Cells in four stains, one file each; several classes per image, by number, 0 to 27.
 
-    The rarest class of an image is the one it is stratified by. Red, green and blue are the
-    channels of an image, half of yellow is added to red and green.
+    Red, green and blue are the channels of an image, half of yellow is added to red and green.
     """
     where = source.where(root.join(HPA_TABLE))
-    targets: dict[str, list[int]] = {}
-    for row in read_table(source, root.join(HPA_TABLE), HPA_COLUMNS):
-        name = checked_id(where, row["Id"])
-        if name in targets:
-            raise UserError(f"{where}: image id {name} occurs twice")
-        targets[name] = _hpa_labels(where, name, row["Target"])
-    files = [f"{name}_{stain}" for name in targets for stain in HPA_STAINS]
+    found = _once(
+        where,
+        (
+            (checked_id(where, row["Id"]), Row(tuple(dict.fromkeys(row["Target"].split()))))
+            for row in read_table(source, root.join(HPA_TABLE), HPA_COLUMNS)
+        ),
+    )
+    files = [f"{name}_{stain}" for name in found.images for stain in HPA_STAINS]
     finder = ImageFinder(source, root, root.folders.get("train"))
-    paths = finder.require(files, where)
-    images = Counter(label for labels in targets.values() for label in labels)
-    present = sorted(images)
-    examples = []
-    for number, (name, labels) in enumerate(targets.items()):
-        channels = tuple(paths[len(HPA_STAINS) * number :][: len(HPA_STAINS)])
-        first, *others = sorted(labels, key=lambda label: (images[label], label))
-        also = tuple(present.index(label) for label in sorted(others))
-        examples.append(Example(name, present.index(first), also=also, channels=channels))
-    classes = tuple(map(str, present))
-    used = len(HPA_STAINS) * len(examples)
-    return Listing.found(HPA_LAYOUT, root, classes, examples, files=used, multi_label=True)
-
-
-def _hpa_labels(where: str, name: str, target: str) -> list[int]:
-    """The distinct numbers in `target`, which has spaces between them."""
-    words = target.split()
-    legal = {str(number) for number in range(HPA_CLASSES)}
-    if not words or not set(words) <= legal:
-        raise UserError(f"{where}: target {target!r} of {name}: legal are numbers 0 to 27")
-    return list(map(int, dict.fromkeys(words)))
+    paths = iter(finder.require(files, where))
+    for name, row in found.images.items():
+        channels = tuple(islice(paths, len(HPA_STAINS)))
+        found.images[name] = replace(row, more={"channels": channels})
+    own = {"files": len(files), "multi_label": True}
+    return listing_of(source, root, HPA_LAYOUT, found, HPA_CLASSES, table=HPA_TABLE, **own)
 
 
 HPA = Reader(

@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
@@ -30,6 +30,8 @@ class Row:
     group: str = ""
     #: train, test or validation; None: nothing.
     part: str | None = None
+    #: What else its example has: pixels, channels.
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -191,7 +193,7 @@ def listing_of(
         # An image of several classes is stratified by its rarest.
         first, *others = sorted(row.labels, key=lambda label: (counts[label], label))
         also = tuple(sorted(number[label] for label in others))
-        example = Example(image, number[first], row.group, also=also)
+        example = Example(image, number[first], row.group, also=also, **row.more)
         parts[row.part or "train"].append(example)
     train, test = parts["train"], parts["test"] or parts["validation"] or None
     if not train:
