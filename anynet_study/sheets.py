@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -116,6 +116,19 @@ def normal_form(name: str) -> str:
     """
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unicodedata.normalize("NFC", name))
     return re.sub(r"[\W_]+", "_", apart.casefold()).strip("_")
+
+
+def column_called(columns: Collection[str], names: Iterable[str]) -> str | None:
+    """The first column that is called by one of `names`, the surest first, however it is written.
+
+    >>> column_called(["x", "PatientID"], ["patient", "patient_id"])
+    'PatientID'
+    """
+    by_letters: dict[str, str] = {}
+    for name in columns:
+        by_letters.setdefault(normal_form(name).replace("_", ""), name)
+    found = (by_letters.get(name.replace("_", "")) for name in names)
+    return next((name for name in found if name is not None), None)
 
 
 def is_missing(cell: Cell) -> bool:

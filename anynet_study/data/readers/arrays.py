@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from anynet_study.data.readers import names
 from anynet_study.data.readers.listing import Listing, Reader
 from anynet_study.data.readers.safe_files import read_npy
-from anynet_study.data.readers.table_rows import Row, Rows, listing_of
+from anynet_study.data.readers.table_rows import Row, Rows, listing_of, with_no_class
 from anynet_study.data.source.archives import OF_HDF5
 from anynet_study.data.source.member import Member, Window
-from anynet_study.data.source.source import Source
+from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted, first_line
+from anynet_study.errors import UserError, first_line
 
 LAYOUT = "arrays"
 #: Bytes of all arrays of a file that are read into memory; those of .npy files stay on the disk.
@@ -69,7 +69,7 @@ def _read(source: Source, root: Folder) -> Listing:
     prefix = len(root.join(""))
     paths = [root.join(path) for path, _, name in root.below() if _is_array_file(name)]
     arrays = {p[prefix:]: a for path in paths for p, a in _arrays_in(source, path)}
-    parts = _parts(source.where(root.path), arrays, source.choices.no_class)
+    parts = _parts(source.where(root.path), arrays, source.choices)
     rows = Rows(
         {
             f"{name}/{place:07d}": Row(labels, "", name, {"pixels": image})
@@ -94,7 +94,7 @@ def _read(source: Source, root: Folder) -> Listing:
     return replace(listing, notes=(*listing.notes, *notes))
 
 
-def _parts(where: str, arrays: Mapping[str, Array], no_class: str | None) -> dict[str, _Part]:
+def _parts(where: str, arrays: Mapping[str, Array], choices: Choices) -> dict[str, _Part]:
     """The arrays of images and of labels of each part, and what their names say it is."""
     by_part: dict[str | None, dict[str, Array]] = {}
     for path, array in arrays.items():
@@ -118,7 +118,7 @@ def _parts(where: str, arrays: Mapping[str, Array], no_class: str | None) -> dic
                 f"(N,), or 0 and 1 (N, classes); seen: {seen}; --ignore leaves files out"
             )
         image, label, view = pairs[0]
-        labels = _labels(f"{where}: {label}", found[label], no_class)
+        labels = _labels(f"{where}: {label}", found[label], choices)
         parts[part] = _Part(image, label, view, labels)
     return parts
 
@@ -154,19 +154,13 @@ def _views(path: str, array: Array, count: int) -> list[NDArray[np.uint8]]:
     return views
 
 
-def _labels(where: str, array: Array, no_class: str | None) -> list[tuple[str, ...]]:
+def _labels(where: str, array: Array, choices: Choices) -> list[tuple[str, ...]]:
     """The classes of each image; UserError for numbers that are none."""
     if array.ndim == 2 and 1 not in array.shape:
         if not np.isin(array, (0, 1)).all():
             raise UserError(f"{where}: {array.shape}, but not 0 and 1 alone: one column per class?")
         found = [tuple(map(str, np.flatnonzero(row))) for row in array]
-        if () in found and no_class is None:
-            raise UserError(
-                f"{where}: {counted(found.count(()), 'image')} of {len(found)} have no class; "
-                "--no-class NAME makes them a class, --no-class none leaves them out"
-            )
-        without = () if no_class == names.NONE else (str(no_class),)
-        return [row or without for row in found]
+        return with_no_class(f"{where}: a row of 0 is of no class", found, choices)
     flat = array.ravel()
     if flat.dtype.kind in "US":
         texts = np.char.decode(flat, errors="backslashreplace") if flat.dtype.kind == "S" else flat

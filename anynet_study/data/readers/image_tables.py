@@ -15,7 +15,7 @@ from anynet_study.data.readers.sidecars import sidecar_records, sidecars_in
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError, some_of
-from anynet_study.sheets import JSON_LINES, Csv, is_missing, normal_form, number
+from anynet_study.sheets import JSON_LINES, Csv, column_called, is_missing, normal_form, number
 
 LAYOUT = "table of images"
 #: Options that say how tables are read, and those of them that make a table of a folder.
@@ -23,7 +23,7 @@ LABEL_CHOICES = ("table", "image_column", "label_column", "label_separator", "no
 CHOICES = (*LABEL_CHOICES, "group_column", "split_column", "split_values")
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
 #: Such files are often no tables: they are named if they were chosen, or called like tables.
-OFTEN_OTHER = (".txt", ".json")
+OFTEN_OTHER = (".txt", ".json", ".gz")
 #: More files than this of one suffix in a folder belong to the images, one to each.
 MOST_TABLES = 20
 #: Rows that are looked at to see which column names images, and which share must be found.
@@ -249,11 +249,11 @@ def _image_column(table: Csv, choices: Choices, finder: ImageFinder) -> str | No
             places = [table.names.index(name) for name in best]
             if all(len({_found(finder, row[place]) for place in places}) == 1 for row in rows):
                 return best[0]
-            if (known := names.column(best, None, names.IMAGE)) is not None:
+            if (known := column_called(best, names.IMAGE)) is not None:
                 return known
             told = " and ".join(map(repr, best))
             raise UserError(f"has images in columns {told}; choose with --image-column")
-    known = names.column(table.names, None, names.IMAGE)
+    known = column_called(table.names, names.IMAGE)
     if known is not None and any(meant.values()):
         return known
     return None
@@ -269,8 +269,8 @@ def _with_columns(
     split = _unless_none(rest, choices.split_column, names.SPLIT)
     if split is None and choices.split_column is None:
         split = next((name for name in rest if _are_parts(cells.get(name, ()))), None)
-        only = rest[0] if len(rest) == 1 and names.tells(path, names.OF_SPLITS) else None
-        split = split or only
+        if len(rest) == 1 and names.tells(path, names.OF_SPLITS):
+            split = split or (None if column_called(rest, names.LABEL) else rest[0])
     free = [name for name in rest if name not in (group, split)]
     found = ImageTable(path, tuple(header), table.rows, finder, image, split=split, group=group)
     declared = [name for name in table.classes if name in free]
@@ -285,7 +285,7 @@ def _with_columns(
         labels, sure = (), False  # a test set whose classes are not published
     contrary = []
     if sure and not chosen and len(labels) == 1:
-        known = declared or (name for name in free if names.column([name], None, names.LABEL))
+        known = declared or (name for name in free if column_called([name], names.LABEL))
         contrary = [name for name in known if not _alike(cells, labels[0], name)]
     repeating = [
         name
@@ -324,7 +324,9 @@ def _columns(chosen: str | None, header: Collection[str | None]) -> tuple[str, .
 
 
 def _unless_none(header: Sequence[str], chosen: str | None, known: Sequence[str]) -> str | None:
-    return None if chosen == names.NONE else names.column(header, chosen, known)
+    if chosen is not None:
+        return chosen if chosen in header else None
+    return column_called(header, known)
 
 
 def one_to_one(pairs: set[tuple[Any, Any]]) -> bool:
@@ -340,8 +342,8 @@ def _labels(
     free: Sequence[str], cells: Mapping[str, list[str]], declared: Sequence[str]
 ) -> tuple[tuple[str, ...], bool]:
     """The columns of classes, and whether that is sure: declared in the file, or known by name."""
-    first = names.column(declared, None, names.LABEL) or next(iter(declared), None)
-    first = first or names.column(free, None, names.LABEL)
+    first = column_called(declared, names.LABEL) or next(iter(declared), None)
+    first = first or column_called(free, names.LABEL)
     if first is not None:
         return (first,), True
     free = [name for name in free if not _is_index(name, cells.get(name, []))]
@@ -375,6 +377,6 @@ def _marks(columns: Iterable[Sequence[str]]) -> list[tuple[bool, ...]]:
 def _repeats(name: str, cells: Sequence[str] | None) -> bool:
     """Whether a column looks like ids, and ids come several times."""
     words = set(normal_form(name).split("_"))
-    known = names.column([name], None, names.GROUP) is not None
+    known = column_called([name], names.GROUP) is not None
     distinct = len({*(cells or ())})
     return (known or bool(words & names.ID_WORDS)) and 1 < distinct <= len(cells or ()) / 1.5

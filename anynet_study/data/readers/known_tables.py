@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
 
 from anynet_study.data.readers.image_finder import ImageFinder
 from anynet_study.data.readers.listing import Example, Listing, Reader
@@ -21,18 +20,6 @@ from anynet_study.errors import UserError
 from anynet_study.sheets import SEVERAL
 
 
-class Columns(NamedTuple):
-    """The columns of a known table."""
-
-    image: str
-    label: str
-    group: str | None = None
-
-    def names(self) -> tuple[str, ...]:
-        """Those that there are."""
-        return tuple(name for name in self if name is not None)
-
-
 def _has_columns(source: Source, root: Folder, table: str, columns: Sequence[str]) -> bool:
     """Whether `root` has the `table`, with these columns."""
     return table in root.files and set(columns) <= set(columns_of(source, root.join(table)))
@@ -46,7 +33,8 @@ class KnownTable:
     layout: str
     #: What the table is called, whatever the case.
     table: str
-    columns: Columns
+    #: Those of the image, of the class and, if there is one, of the group.
+    columns: tuple[str, ...]
     #: A file or folder that must be beside it, empty for none; None: the table is known by columns.
     beside: str | None = None
     #: Where the images are if there is such a folder; otherwise anywhere below.
@@ -64,7 +52,7 @@ class KnownTable:
             return None
         for name in root.files:
             if re.fullmatch(self.table, name, re.IGNORECASE) and (
-                self.beside is not None or _has_columns(source, root, name, self.columns.names())
+                self.beside is not None or _has_columns(source, root, name, self.columns)
             ):
                 return name
         return None
@@ -78,13 +66,12 @@ class KnownTable:
         if isinstance(classes, str):
             classes = read_texts(source, root.join(classes))
         where = source.where(root.join(table))
-        found = read_table(source, root.join(table), self.columns.names())
-        images = finder.require([row[self.columns.image] for row in found], where)
-        image_of = zip(images, found, strict=True)
-        label, group = self.columns.label, self.columns.group
+        found = read_table(source, root.join(table), self.columns)
+        images = finder.require([row[self.columns[0]] for row in found], where)
+        said = ([row[column] for column in self.columns[1:]] for row in found)
+        pairs = zip(images, said, strict=True)
         rows = _once(
-            where,
-            ((i, Row((row[label],), row[group] if group else "")) for i, row in image_of),
+            where, ((image, Row((label,), "".join(group))) for image, (label, *group) in pairs)
         )
         return listing_of(source, root, self.layout, rows, classes, table=table)
 
@@ -107,7 +94,7 @@ HAM10000 = KnownTable(
     "ham10000",
     "HAM10000",
     r"ham10000_metadata(\.csv|\.tab)?",
-    Columns("image_id", "dx", "lesion_id"),
+    ("image_id", "dx", "lesion_id"),
     beside="",
 )
 #: JPEG files are read, not DICOM ones.
@@ -115,7 +102,7 @@ SIIM_ISIC = KnownTable(
     "siim-isic",
     "SIIM-ISIC",
     r".*\.csv",
-    Columns("image_name", "target", "patient_id"),
+    ("image_name", "target", "patient_id"),
     classes={"0": "benign", "1": "malignant"},
 )
 CASSAVA_NAMES = "label_num_to_disease_map.json"
@@ -123,7 +110,7 @@ CASSAVA = KnownTable(
     "cassava",
     "Cassava",
     r"train\.csv",
-    Columns("image_id", "label"),
+    ("image_id", "label"),
     beside=CASSAVA_NAMES,
     images="train_images",
     classes=CASSAVA_NAMES,
@@ -133,7 +120,7 @@ APTOS = KnownTable(
     "aptos",
     "APTOS 2019",
     r"train\.csv",
-    Columns("id_code", "diagnosis"),
+    ("id_code", "diagnosis"),
     images="train_images",
 )
 TABLES = [table.reader() for table in (HAM10000, SIIM_ISIC, CASSAVA, APTOS)]
@@ -179,12 +166,6 @@ CCT_LAYOUT, ANNOTATIONS, CCT_TRAIN, EMPTY = "CCT-20", "_annotations.json", "trai
 CCT_TESTS = ("cis_test", "trans_test", "cis_val", "trans_val")
 
 
-def _annotations(root: Folder, part: str) -> str | None:
-    """The annotations of a part, at any depth."""
-    wanted = f"{part}{ANNOTATIONS}"
-    return next((folder.join(wanted) for folder in root.walk() if wanted in folder.files), None)
-
-
 def _read_cct20(source: Source, root: Folder) -> Listing:
     """The official training photos, and one of the test parts: cis_test unless chosen otherwise.
 
@@ -198,7 +179,7 @@ def _read_cct20(source: Source, root: Folder) -> Listing:
     finder = ImageFinder(source, root)
     found, listed = [], 0
     for part in (CCT_TRAIN, chosen):
-        path = _annotations(root, part)
+        path = root.find(f"{part}{ANNOTATIONS}")
         if path is None:
             raise UserError(f"{source.where(root.path)}: no {part}{ANNOTATIONS}")
         labels: dict[str, str] = {}
@@ -224,7 +205,7 @@ def _read_cct20(source: Source, root: Folder) -> Listing:
 CCT20 = Reader(
     "cct20",
     CCT_LAYOUT,
-    lambda _, root: None not in (_annotations(root, CCT_TRAIN), _annotations(root, CCT_TESTS[0])),
+    lambda _, root: all(root.find(f"{n}{ANNOTATIONS}") for n in (CCT_TRAIN, CCT_TESTS[0])),
     _read_cct20,
     ("test_part",),
 )

@@ -67,6 +67,10 @@ class Folder:
             for name in folder.files:
                 yield folder.join(name)[prefix:], folder, name
 
+    def find(self, name: str) -> str | None:
+        """The path from the source of the first file called so, at any depth."""
+        return next((folder.join(file) for _, folder, file in self.below() if file == name), None)
+
     def is_image(self, name: str) -> bool:
         """Whether a file of this folder is an image, by its name or else its first bytes."""
         return is_image(name) or name in self.unnamed
