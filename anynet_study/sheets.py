@@ -45,7 +45,7 @@ WRITTEN = re.compile(
     r"(?P<spread>[0-9]+(?:[.,][0-9]+)?)\s*%?)?"
 )
 #: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2).
-BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*(?:[^\w\s]|_)+\s*[-+]?\d.*")
+BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*(?:\\[A-Za-z]+|[^\w\s]|_)+\s*[-+]?\d.*")
 #: A number in marks that say something else: **85.5**, 85.5*, \\textbf{85.5}.
 MARKED_NUMBER = re.compile(r"(?:\\[A-Za-z]+|[^\w-])*\d{1,3}(?:[.,]\d+)?(?:\\[A-Za-z]+|[^\w-])*")
 #: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.

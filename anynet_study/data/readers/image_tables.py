@@ -272,7 +272,6 @@ def _with_columns(
         if len(rest) == 1 and names.tells(path, names.OF_SPLITS):
             split = split or (None if column_called(rest, names.LABEL) else rest[0])
     free = [name for name in rest if name not in (group, split)]
-    found = ImageTable(path, tuple(header), table.rows, finder, image, split=split, group=group)
     declared = [name for name in table.classes if name in free]
     chosen = _columns(choices.label_column, header)
     labels, sure = chosen if {*chosen} <= {*rest} else (), True
@@ -293,14 +292,20 @@ def _with_columns(
         if _repeats(name, cells.get(name))
         and not any(name == label or _alike(cells, label, name) for label in labels)
     ]
-    return replace(
-        found,
-        labels=labels,
-        sure=sure,
-        contrary=tuple(contrary),
-        part=names.part_in(path),
-        repeating=tuple(repeating),
-        flags=flags if len(flags) > 1 else (),
+    return ImageTable(
+        path,
+        tuple(header),
+        table.rows,
+        finder,
+        image,
+        labels,
+        tuple(contrary),
+        sure,
+        split,
+        group,
+        names.part_in(path),
+        tuple(repeating),
+        flags if len(flags) > 1 else (),
     )
 
 

@@ -104,7 +104,7 @@ NEVER_ACCURACY = {
     *("gap", "gain", "drop", "improvement"),
 }
 #: And the last words of names: of counts, and of the ends of intervals.
-ENDINGS = {"n", "lo", "hi", "lcl", "ucl", "lb", "ub"}
+ENDINGS = {"n", "lo", "hi", "lcl", "ucl", "lb", "ub", "index", "idx"}
 OF_ACCURACY = {
     *("acc", "accuracy", "accuracies", "err", "error", "errors", "top1", "top5", "top", "class"),
 }
