@@ -24,13 +24,13 @@ from anynet_study.apr.bootstrap import (
     complete_in,
     resample,
     resample_correlations,
-    widened,
 )
 from anynet_study.apr.error_tables import check_errors
 from anynet_study.apr.noise import first_runs, reliabilities
 from anynet_study.apr.options import Floats, Multiplicities, check_choice, check_level, with_attrs
 from anynet_study.apr.roles import Roles
 from anynet_study.errors import UserError
+from anynet_study.metrics import widened
 
 Keep = Literal["best", "mean"]
 COLUMNS = [
