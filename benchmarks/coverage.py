@@ -510,7 +510,7 @@ def line(number: int, studies: int) -> str:
     least, most = (0, 5) if row.wrong else (90, 98) if FEW.search(row.what) else (93, 97)
     said = f"{'wrong' if row.wrong else 'held':5} {share:5.1f} [{low:.1f}, {high:.1f}]"
     outside = ", outside" if high < least or low > most else ""
-    return f"{row.what:39} {row.population:24} {said}{f', none {none:.1f}' * (none > 0)}{outside}"
+    return f"{row.what:40} {row.population:24} {said}{f', none {none:.1f}' * (none > 0)}{outside}"
 
 
 def main() -> None:
