@@ -115,12 +115,9 @@ def test_a_slurm_executor_keeps_what_its_user_said(
     ).function.study_folder == str(study.folder.absolute())
 
 
-@pytest.mark.parametrize(("folder", "said"), [("a\\b", "backslash"), ("50%", "as something else")])
-def test_a_folder_that_slurm_cannot_be_told_of_is_refused(
-    study: StudyFolder, folder: str, said: str
-) -> None:
-    with pytest.raises(UserError, match=said):
-        anynet_study.launch("tiny.yaml", submitit.LocalExecutor(folder))
+def test_a_folder_that_slurm_cannot_be_told_of_is_refused(study: StudyFolder) -> None:
+    with pytest.raises(UserError, match="backslash or line break in a path as something else"):
+        anynet_study.launch("tiny.yaml", submitit.LocalExecutor("a\\b"))
     assert not study.folder.exists()
 
 

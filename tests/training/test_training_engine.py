@@ -37,7 +37,7 @@ RECIPES: dict[str, dict[str, object]] = {
     "tests resized": {
         **{"crop": "resized", "resolution": 6, "lr": 0.01, "test_crop": 0.8, "precise_bn": 50}
     },
-    "no crops": {"crop": "none", "label_smoothing": 0.1},
+    "no crops": {"crop": "none", "label_smoothing": 0.1, "metric": "quadratic_kappa"},
     "augmented": {
         **{"augment": ["colour_jitter", "rotation", "randaugment", "mixup"], "precise_bn": 50},
         **{"flip": True, "accumulation": 2, "epochs": 1},
@@ -149,22 +149,6 @@ def test_learns_and_says_what_it_predicts(view: DatasetView) -> None:
     top1, top5 = (np.asarray(outcome.curves[name]) for name in ("test_top1", "test_top5"))
     assert (top5 <= top1).all()
     assert top1.max() <= 100
-
-
-@pytest.mark.slow
-def test_a_repeated_run_is_equal_and_another_seed_is_not(view: DatasetView) -> None:
-    first = train(spec(view), view, CPU)
-    assert same(first, train(spec(view), view, CPU))
-    other = dataclasses.replace(spec(view), seed=1)
-    assert first.curves != train(other, view, CPU).curves
-
-
-def test_divergence_is_an_outcome_with_the_error_of_guessing(view: DatasetView) -> None:
-    outcome = train(spec(view, lr=1e30), view, CPU)
-    counts = np.bincount(view.test_labels)
-    assert outcome.status == "diverged"
-    assert outcome.error == pytest.approx(100 * (1 - counts.max() / counts.sum()))
-    assert len(outcome.predictions) == 0
 
 
 # Checkpoints.

@@ -52,30 +52,25 @@ def best_of(errors: list[float], patience: int | None) -> tuple[int, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("patience", [None, 1])
-def test_the_best_epoch_and_the_end_are_those_of_a_plain_loop(
-    view: DatasetView, patience: int | None
+@pytest.mark.parametrize(("select", "patience"), [("best", None), ("best", 1), ("last", 2)])
+def test_the_chosen_epoch_and_the_end_are_those_of_a_plain_loop(
+    view: DatasetView, select: str, patience: int | None
 ) -> None:
-    run = spec(view, **SHAKY, select="best", patience=patience)
+    run = spec(view, **SHAKY, select=select, patience=patience)
     plain = plain_errors(view, run, 8)
     best, epochs = best_of([error for error, _ in plain], patience)
     assert best < epochs - 1, "the last epoch is the best one: nothing is tested"
+    if select == "last":
+        best = epochs - 1
+        assert epochs < 8
     trainer = make_trainer(run, view, DeviceImages(CPU), options=EXACT)
     outcome = finished(trainer, run, view)
     assert len(outcome.curves["test_error"]) == epochs
     assert outcome.error == outcome.curves["test_error"][best]
     for name, value in trainer.model.state_dict().items():
         assert torch.equal(value, plain[best][1][name]), name
-    assert outcome.remark == f"lowest validation error after epoch {best + 1} of {epochs}"
-
-
-@pytest.mark.slow
-def test_patience_alone_keeps_the_last_weights(view: DatasetView) -> None:
-    run = spec(view, **SHAKY, patience=2)
-    outcome = train(run, view, CPU, options=EXACT)
-    _, epochs = best_of([error for error, _ in plain_errors(view, run, 8)], 2)
-    assert len(outcome.curves["test_error"]) == epochs < 8
-    assert outcome.error == outcome.curves["test_error"][-1]
+    if select == "best":
+        assert outcome.remark == f"lowest validation error after epoch {best + 1} of {epochs}"
 
 
 @pytest.mark.slow
