@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from quick import slow_but
 from torch import Tensor
 from training_runs import CPU, ENGINES, EXACT, finished, same, spec, stopped
 
@@ -59,7 +60,7 @@ BY_DEFAULT = ("padded crops", "tests resized", "steps", "pairs with texts")
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name not in BY_DEFAULT)) for name in RECIPES],
+    slow_but(BY_DEFAULT, RECIPES),
 )
 def test_the_fast_engine_is_the_reference(view: DatasetView, name: str) -> None:
     """Bit for bit without rewrites, up to rounding with them."""

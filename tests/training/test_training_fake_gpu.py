@@ -14,6 +14,7 @@ import torch
 from cells import cells
 from fake_gpu import GPU, FakeGpu, RecordingError
 from interpreted import norm_kernels
+from quick import slow_but
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 from training_runs import NETWORK, spec, turns
@@ -132,7 +133,7 @@ def trained(
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name not in BY_DEFAULT)) for name in CASES],
+    slow_but(BY_DEFAULT, CASES),
 )
 def test_steps_can_be_recorded_and_tests_pass(view: DatasetView, gpu: FakeGpu, case: str) -> None:
     options, recipe, architecture = CASES[case]

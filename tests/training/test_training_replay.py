@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from interpreted import few_programs
+from quick import slow_but
 from replay import Replay
 from torch import Tensor
 from training_runs import CPU, NETWORK, same, spec
@@ -127,7 +128,7 @@ def batches_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name not in BY_DEFAULT)) for name in CASES],
+    slow_but(BY_DEFAULT, CASES),
 )
 def test_a_replayed_run_is_the_run(
     view: DatasetView, record: Callable[[], list[Replay]], case: str
