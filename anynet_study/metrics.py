@@ -177,7 +177,7 @@ def _aurocs(
     scores: NDArray[Any],
     labels: NDArray[Any],
     weights: NDArray[Any],
-    generator: np.random.Generator | None = None,
+    generator: "np.random.Generator | None" = None,
 ) -> NDArray[np.float64]:
     """(resamples,) mean AUROCs of images with `weights` (resamples, images).
 
@@ -292,7 +292,7 @@ def error_interval(
 
 
 def _drawn_shares(
-    cells: Confusion, resamples: int, generator: np.random.Generator
+    cells: Confusion, resamples: int, generator: "np.random.Generator"
 ) -> NDArray[np.float64]:
     """(resamples, classes**2) shares of the cells of a confusion matrix, as in `error_interval`."""
     there = np.flatnonzero(cells.sum(axis=1))

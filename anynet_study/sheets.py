@@ -45,7 +45,7 @@ WRITTEN = re.compile(
     r"(?P<spread>[0-9]+(?:[.,][0-9]+)?)\s*%?)?"
 )
 #: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2).
-BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*[^\w\s]+\s*[-+]?\d.*")
+BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*(?:[^\w\s]|_)+\s*[-+]?\d.*")
 #: A number in marks that say something else: **85.5**, 85.5*, \\textbf{85.5}.
 MARKED_NUMBER = re.compile(r"(?:\\[A-Za-z]+|[^\w-])*\d{1,3}(?:[.,]\d+)?(?:\\[A-Za-z]+|[^\w-])*")
 #: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.
@@ -55,10 +55,10 @@ LOOKED_AT = 20
 #: How pandas calls the column of an index that has no name.
 UNNAMED_INDEX = "__index_level_0__"
 #: What a JSON file may hold.
-LEGAL = (
-    "a list of records, a mapping of column names to lists, or a mapping of models to mappings "
-    "of datasets to values"
-)
+LEGAL = "a list of records, a mapping of column names to lists, or a mapping of rows to mappings"
+
+#: A cell of the line below the header of a table in Markdown, or beside it.
+RULE = re.compile(r"\s*(:?-+:?)?\s*")
 
 _NAMED = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t"}
 
@@ -231,10 +231,11 @@ def _sheet(path: Path, separator: str, encoding: str) -> Sheet:
 def sheet_of(path: Path, names: Sequence[str], columns: Iterable[Any], first_row: int = 1) -> Sheet:
     """A table of these columns. Raises UserError where their names are unclear."""
     for place, name in enumerate(names, 1):
+        if not name and place > 1:
+            told = "needed is one row of names, with one for every column"
+            raise UserError(f"{path}: column {place} has no name; {told}")
         if name in names[: place - 1]:
             raise UserError(f"{path}: column {name!r} is there twice")
-        if not name and place > 1:
-            raise UserError(f"{path}: column {place} has no name")
     if not names:
         raise UserError(f"{path}: the table has no columns")
     cells = ([_cell(cell) for cell in column] for column in columns)
@@ -297,14 +298,14 @@ def parse_csv(
     beginning with `where`, for what is no table: of fewer columns than `fewest`, or with rows of
     unequal length.
     """
-    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
-    encoding = encoding or ("utf-16" if wide else "utf-8-sig")
+    wide = "utf-16" * (content[:2] in (b"\xff\xfe", b"\xfe\xff"))
+    encoding = encoding or wide or ("utf-16-le" if content[1:2] == b"\0" else "utf-8-sig")
     try:
         text = content.decode(encoding)
     except UnicodeError:
         raise UserError(
-            f"{where}: not text in {encoding.removesuffix('-sig')}; save it as UTF-8, or "
-            "import it with its encoding, such as --encoding latin-1"
+            f"{where}: not text in {encoding.removesuffix('-sig')}; save it as UTF-8 (import has "
+            "--encoding, such as --encoding latin-1)"
         ) from None
     except LookupError:
         raise UserError(f"--encoding: no {encoding!r}; such as utf-8, latin-1, cp1252") from None
@@ -314,7 +315,7 @@ def parse_csv(
     separator = _NAMED.get(separator, separator) or (told[1] if told else "")
     try:
         separator = separator or _separator(text, separators)
-        rows = list(_rows(text, separator, strict=True))
+        rows = _filled(list(_rows(text, separator, strict=True)))
     except (csv.Error, TypeError) as error:
         raise UserError(f"{where}: not a readable CSV table ({error})") from None
     names = [name.strip() for name in rows[0]] if rows else []
@@ -331,6 +332,16 @@ def parse_csv(
         decimal = re.compile(r"^\s*(-?\d+),(\d+)\s*$")
         rows = [[decimal.sub(r"\1.\2", cell) for cell in row] for row in rows]
     return Csv(names, rows[1:], first)
+
+
+def _filled(rows: list[list[str]]) -> list[list[str]]:
+    """The rows without columns of nothing at both ends, and without the rule of Markdown."""
+    rows = [row for row in rows if not all(RULE.fullmatch(cell) for cell in row)]
+    while rows and len(rows[0]) > 1 and not any(row[-1].strip() for row in rows):
+        rows = [row[:-1] for row in rows]
+    while rows and len(rows[0]) > 1 and not any(row[0].strip() for row in rows):
+        rows = [row[1:] for row in rows]
+    return rows
 
 
 def _rows(text: str, separator: str, strict: bool) -> Any:

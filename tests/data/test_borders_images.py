@@ -1,5 +1,6 @@
 """Images as people publish them: each kind of layout is understood, or refused with the option."""
 
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -64,6 +65,8 @@ def test_parts_of_a_download_beside_a_one_hot_table(tmp_path):
         ("X_Training_Input", "X_Test_Input"),
         ("images", "masks"),
         ("trainA", "trainB", "testA", "testB"),
+        ("patient_000_node_1", "patient_020_node_4"),
+        ("fold1", "fold2", "fold3"),
     ],
 )
 def test_folders_of_parts_are_no_classes(tmp_path, folders):
@@ -482,6 +485,7 @@ def test_several_official_splits_are_named_not_mixed(tmp_path):
         for part, numbers in (("train", (0, 1, number + 1)), ("test", (4 - number,))):
             names = (f"{kind}/{n}.jpg" for kind in "ab" for n in numbers)
             write(tmp_path / f"labels/{part}{number}.txt", names)
+    write(tmp_path / "labels/joint_annotations.txt", (f"{k}/{n}.jpg" for k in "ab" for n in "0123"))
     listing = read(tmp_path)
     assert listing.test is None
     assert any("lists test: --ignore other tables" in note for note in listing.notes)
@@ -569,6 +573,8 @@ def test_cells_that_are_classes(tmp_path, cells, classes):
     [
         ("labels.xlsx", "a spreadsheet: save it as CSV"),
         ("annotations.json", "annotations.json is not read"),
+        ("setid.mat", "variables of MATLAB: save the classes as CSV"),
+        ("labels.pkl", "a pickle, which can run code"),
     ],
 )
 def test_files_of_classes_that_are_not_read_are_named(tmp_path, file, told):
@@ -595,3 +601,83 @@ def test_one_table_of_images_in_the_folders_of_splits(tmp_path):
     assert all(example.name.startswith("test/") for example in listing.test)
     assert listing.splits_from == "the folders of the images"
     assert read(tmp_path, split_column="none").test is None
+
+
+def test_lists_and_groups_beside_a_table_of_classes(tmp_path):
+    """Chest X-rays: a table, and lists of the official parts; ISIC: a further table of lesions."""
+    names = [f"{name}.png" for name in flat(tmp_path, 8)]
+    rows = (f"{name},{'ab'[n % 2]}" for n, name in enumerate(names))
+    write(tmp_path / "Data_Entry.csv", ["Image Index,Finding Label", *rows])
+    write(tmp_path / "train_val_list.txt", names[:6])
+    write(tmp_path / "test_list.txt", names[6:])
+    lesions = (f"{name},L{n // 2},{'xy'[n % 3 > 0]}" for n, name in enumerate(names))
+    write(tmp_path / "Lesions.csv", ["image,lesion_id,confirmed", *lesions])
+    for choices in ({"label_column": "Finding Label"}, {"ignore": "Lesions.csv"}):
+        listing = read(tmp_path, **choices)
+        assert (listing.classes, len(listing.train), len(listing.test)) == (("a", "b"), 6, 2)
+        groups = {example.group for example in listing.train}
+        assert groups == ({""} if "ignore" in choices else {"L0", "L1", "L2"})
+    assert read(tmp_path, label_column="Finding Label", split_column="none").test is None
+    (tmp_path / "test_list.txt").write_text("im007.png 2\n")
+    write(tmp_path / "eval_partition.txt", (f"{name} {n // 6}" for n, name in enumerate(names)))
+    refused("column '2' says '0'.*--split-values", tmp_path, ignore="*_list.txt,Lesions.csv")
+
+
+def test_a_table_in_the_folder_of_each_class(tmp_path):
+    """GTSRB: the names of images repeat in the folders of classes, whose tables are one."""
+    for number in range(2):
+        place = f"Final_Training/Images/0000{number}"
+        images(tmp_path, (f"{place}/00000_{n}.png" for n in range(3)))
+        rows = (f"00000_{n}.png;30;{number}" for n in range(3))
+        write(tmp_path / place / f"GT-0000{number}.csv", ["Filename;Width;ClassId", *rows])
+    images(tmp_path, (f"Final_Test/Images/0000{n}.png" for n in range(3)))
+    write(tmp_path / "Final_Test/Images/GT-test.csv", ["Filename;Width", "00000.png;3"])
+    assert counts(read(tmp_path), read(tmp_path).train) == {"0": 3, "1": 3}
+
+
+def test_a_flat_split_with_a_table_beside_class_folders(tmp_path):
+    """Tiny ImageNet: class folders for training, and a table that says classes of validation."""
+    kinds = ("n01443537", "n01629819")
+    for kind in kinds:
+        found = images(tmp_path, (f"train/{kind}/images/{kind}_{n}.jpg" for n in range(4)))
+        write(tmp_path / f"train/{kind}/{kind}_boxes.txt", (f"{f[-15:]}\t0\t9" for f in found))
+    rows = (f"val_{n}.jpg\t{kinds[n % 2]}\t0\t32" for n in range(4))
+    images(tmp_path, (f"val/images/val_{n}.jpg" for n in range(4)))
+    refused("images without class folders, so without labels", tmp_path)
+    write(tmp_path / "val/val_annotations.txt", rows)
+    listing = read(tmp_path)
+    assert counts(listing, listing.train) == dict.fromkeys(kinds, 4)
+    assert counts(listing, listing.test) == dict.fromkeys(kinds, 2)
+    assert "2 alike" not in str(listing.notes)
+    assert "n01443537_boxes.txt and 1 alike" in str(listing.notes)
+
+
+def test_annotations_in_the_format_of_coco(tmp_path):
+    names = flat(tmp_path, 6)
+    marks = [{"image_id": n, "category_id": n % 2} for n in (0, 1, 2, 3, 3, 4)]
+    content = {
+        "images": [
+            {"id": n, "file_name": f"{x}.png", "seq_id": n // 2} for n, x in enumerate(names)
+        ],
+        "annotations": marks,
+        "categories": [{"id": 0, "name": "deer"}, {"id": 1, "name": "fox"}],
+    }
+    write(tmp_path / "instances.json", [json.dumps(content)])
+    refused("im005.png has no class.*--no-class", tmp_path)
+    listing = read(tmp_path, no_class="none")
+    assert (counts(listing, listing.train), listing.multi_label) == ({"deer": 3, "fox": 2}, False)
+    assert {example.group for example in listing.train} == {"0", "1", "2"}
+    content["annotations"] += [{"image_id": 5, "category_id": 0}, {"image_id": 5, "category_id": 1}]
+    write(tmp_path / "instances.json", [json.dumps(content)])
+    assert read(tmp_path).multi_label
+
+
+def test_one_class_alone_is_none(tmp_path):
+    """A table for submissions, in which all images have one class."""
+    write(tmp_path / "sample.csv", ["id,label", *(f"{name},0" for name in flat(tmp_path, 4))])
+    refused("one class alone, '0', from column label of sample.csv.*--label-column", tmp_path)
+
+
+def test_folders_of_numbers_that_hold_class_folders_are_no_classes(tmp_path):
+    images(tmp_path, (f"1025{p}/{k}/x{n}_class{k}.png" for p in "37" for k in "01" for n in "12"))
+    refused("layout not recognised.*give a folder in it: 10253", tmp_path)

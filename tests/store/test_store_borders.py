@@ -76,6 +76,13 @@ def test_a_table_of_a_model_zoo(tmp_path: Path) -> None:
         "GPU hours",
         "n_seeds",
         "overall",
+        "infer_macts",
+        "cars_gap",
+        "rank_diff",
+        "cars_auc",
+        "mIoU",
+        "Energy",
+        "patch",
     ],
 )
 def test_numbers_that_are_no_accuracy_describe(tmp_path: Path, column: str) -> None:
@@ -86,7 +93,9 @@ def test_numbers_that_are_no_accuracy_describe(tmp_path: Path, column: str) -> N
     assert set(anynet_study.load(path, accuracy=True).errors) == {"cars"}
 
 
-@pytest.mark.parametrize("column", ["top1 accuracy", "mean accuracy", "in-memory", "error"])
+@pytest.mark.parametrize(
+    "column", ["top1 accuracy", "mean accuracy", "in-memory", "error", "pets (mean per-class)"]
+)
 def test_accuracies_stay_datasets(tmp_path: Path, column: str) -> None:
     path = written(tmp_path / "t.csv", f"model,{column}\na,80\nb,70\n")
     quantity = "error" if column == "error" else "accuracy"
@@ -126,6 +135,7 @@ def test_accuracies_that_are_text(tmp_path: Path, cells: tuple[str, ...], median
         ("**85.5**", "*83.5*", "84*"),
         ("\\textbf{85.5}", "\\underline{83.5}", "$84.1$"),
         ("85.5†", "~83", "(84)"),
+        ("85.5_{0.2}", "83.5_{0.8}", "84.4_{1}"),
     ],
 )
 def test_numbers_with_something_beside_them_do_not_vanish(
@@ -242,13 +252,22 @@ def test_labels_that_count_from_one(tmp_path: Path) -> None:
         ("model,a,b\nnone,93.4,71.2\ncutout,92.1,70.3\nNA,95.5,75.2\n", ["none", "cutout", "NA"]),
         ("model,a,b\nx,93.4,71.2\ny,92.1,70.3\n,,\n,,\n", ["x", "y"]),
         ("sep=;\nmodel;a;b\nx;93,4;71,2\ny;92,1;70,3\n", ["x", "y"]),
+        (
+            "| model | a | b |\n|---|:-:|--:|\n| x | 93.4 | 71.2 |\n| y | 92.1 | 70.3 |\n",
+            ["x", "y"],
+        ),
+        ("model|a|b\n--|--|--\nx|93.4|71.2\ny|92.1|70.3\n", ["x", "y"]),
+        (",model,a,b,,\n,x,93.4,71.2,,\n,y,92.1,70.3,,\n", ["x", "y"]),
     ],
 )
 def test_names_and_rows_as_spreadsheets_write_them(
     tmp_path: Path, text: str, models: list[str]
 ) -> None:
-    store = imported(tmp_path / "s.h5", written(tmp_path / "t.csv", text), quantity="accuracy")
-    assert list(store.errors().index) == models
+    path = tmp_path / "t.csv"
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le"):
+        path.write_text(text, encoding)
+        store = imported(tmp_path / f"{encoding}.h5", path, quantity="accuracy")
+        assert list(store.errors().index) == models
     assert store.errors().iloc[0].tolist() == pytest.approx([6.6, 28.8])
 
 
@@ -259,6 +278,18 @@ def test_names_and_rows_as_spreadsheets_write_them(
         ("model,a,b,c\nx,10,20,15\ny,30,20,25\n", "column 'c' is the mean of the others"),
         ("model,a,b\nx,5,98\ny,6,99\n", "median error on 'b' would be 98.5%"),
         ("model,a,b\nx,10,20\ny,30,26\nAverage,20,23\n", "row 'Average' is the mean of the"),
+        ("model,a,b\nx,10,20\ny,30,26\nMean ± std,20,23\n", "row 'Mean ± std' is the mean"),
+        ("model,a,b\nx,10,26\ny,30,20\nBest,10,20\n", "row 'Best' is the min of the others"),
+        (
+            "model,a,b,● Natural,c\nx,10,20,15,9\ny,30,20,25,8\nz,8,4,6,5\n",
+            "column '● Natural' is the mean of the datasets beside it",
+        ),
+        (
+            "model,a,b\nv,1,30\nw,2,20\nx,5,21\ny,4,22\nz,3,9\n",
+            "column 'a' holds ranks; is it a dataset",
+        ),
+        (",Cars,,Pets,\nmodel,a,b,a,b\nx,1,2,3,4\n", "column 3 has no name; needed is one row of"),
+        ("dataset,r50,r18\na,20,30\nb,25,31\n", "swap its rows and columns"),
         ("model,a\nx,0.05\ny,4\nz,6\n", "fractions and percent in one column"),
     ],
 )

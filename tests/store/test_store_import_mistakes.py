@@ -65,7 +65,7 @@ def refusal(tmp_path: Path, name: str, content: str | bytes, **options: Any) -> 
         ("model,flops,val\na,big,20\n", "row 2, column flops: 'big' is not a number"),
         (
             b"model,val\nGr\xf6\xdfe,20\n",
-            "not text in utf-8; save it as UTF-8, or import it with its encoding",
+            "not text in utf-8; save it as UTF-8 (import has --encoding",
         ),
         (b"model,val\na,\x00\nb,2\n", "column val: '\\x00' is not a number"),
     ],

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from anynet_study.data.readers.listing import Example, Listing, Reader
-from anynet_study.data.readers.names import part_of
+from anynet_study.data.readers.names import no_classes, part_of
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError, counted
@@ -157,16 +157,19 @@ def _unread(root: Folder, read: tuple[Folder, ...]) -> tuple[str, ...]:
 
 
 def _test_split(source: Source, root: Folder) -> Folder | None:
-    test, validation = (_split(source, root, part) for part in ("test", "validation"))
-    for folder in (test, validation):
-        if folder is not None and _has_classes(folder):
-            return folder
-    if validation is not None and validation.holds_images():
-        raise UserError(
-            f"{source.where(validation.path)}: images without class folders, so without labels "
-            "(ImageNet's needs LOC_val_solution.csv beside the folder ILSVRC)"
-        )
-    return None
+    found = [_split(source, root, part) for part in ("test", "validation")]
+    labelled = split_parts(root)
+    return next((f for f in found if f in labelled and f is not None and _has_classes(f)), None)
+
+
+def require_labels(source: Source, root: Folder) -> None:
+    """UserError where a validation split holds images, but no class folders."""
+    for folder in _named(root, "validation"):
+        if folder.holds_images():
+            raise UserError(
+                f"{source.where(folder.path)}: images without class folders, so without labels "
+                "(ImageNet's needs LOC_val_solution.csv beside the folder ILSVRC)"
+            )
 
 
 def _split(source: Source, root: Folder, part: str) -> Folder | None:
@@ -179,8 +182,16 @@ def _split(source: Source, root: Folder, part: str) -> Folder | None:
 
 
 def split_parts(root: Folder) -> list[Folder]:
-    """The folders of all splits."""
-    return [folder for part in ("train", "test", "validation") for folder in _named(root, part)]
+    """The folders of the splits, but for those of other folders than train's, none of a class."""
+    train = _named(root, "train")
+    classes = {name for folder in train for name in folder.folders}
+    others = [folder for part in ("test", "validation") for folder in _named(root, part)]
+    return train + [
+        folder
+        for folder in others
+        if classes & folder.folders.keys()
+        or len(no_classes([*folder.folders])) < len(folder.folders)
+    ]
 
 
 def _named(root: Folder, part: str) -> list[Folder]:
@@ -201,8 +212,9 @@ def _is_concrete(source: Source, root: Folder) -> bool:
 
 
 def _is_insects(source: Source, root: Folder) -> bool:
-    """Two folders or more, all named by numbers of five digits or more."""
-    return len(root.folders) >= 2 and all(map(SPECIES_KEY.fullmatch, root.folders))
+    """Two folders or more with images in them, all named by numbers of five digits or more."""
+    named = len(root.folders) >= 2 and all(map(SPECIES_KEY.fullmatch, root.folders))
+    return named and any(map(Folder.first_image, root.folders.values()))
 
 
 def eurosat_folders(root: Folder) -> list[Folder]:

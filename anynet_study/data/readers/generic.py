@@ -6,7 +6,8 @@ Where both could say the classes and do not agree, nothing is guessed.
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -21,6 +22,7 @@ from anynet_study.data.readers.folders import (
     hold_splits,
     inner_root,
     read_eurosat,
+    require_labels,
     split_folders,
     split_parts,
 )
@@ -30,6 +32,7 @@ from anynet_study.data.readers.image_tables import (
     LAYOUT,
     ImageTable,
     find_tables,
+    form_of,
     holds_tables,
     one_to_one,
 )
@@ -66,11 +69,12 @@ def _from_folders(
         inner = inner_root(root, fits) or root
         doubt = None if told else _doubt(source, inner)
         tables, others = find_tables(source, root)
-        labelled = [table for table in tables if table.labels]
         if doubt is None:
-            listing = read(source, inner)
-            return _without_twins(source, _with_tables(source, root, listing, tables, others))
-        if labelled:
+            found = _beside_folders(source, root, read(source, inner), tables, others)
+            if found.test is None and fits is hold_splits:
+                require_labels(source, inner)
+            return found
+        if any(table.labels for table in tables):
             return _from_tables(source, root, tables, others)
         raise UserError(f"{doubt}; {_tables_told(tables, others)}")
 
@@ -86,8 +90,8 @@ def _from_tables(
     source: Source, root: Folder, tables: list[ImageTable], others: dict[str, str]
 ) -> Listing:
     """The same from the tables and the other files that `find_tables` found."""
-    labelled = [table for table in tables if table.labels]
-    parts = {table.part for table in labelled}
+    labelled = [table for table in tables if table.sure and table.labels]
+    labelled = labelled or [table for table in tables if table.labels]
     if unclear := next((table for table in labelled if table.contrary), None):
         raise UserError(
             f"{source.where(root.join(unclear.file))}: classes could be in column "
@@ -95,15 +99,15 @@ def _from_tables(
             "choose with --label-column"
         )
     if not labelled:
-        raise UserError(
-            f"{source.where(root.path)}: {_tables_told(tables, others)}; say with --label-column "
-            "which column holds the classes"
-        )
-    if len(labelled) > 1 and (None in parts or len(parts) < len(labelled)):
+        raise UserError(f"{source.where(root.path)}: {_tables_told(tables, others)}")
+    parts = {table.part for table in labelled}
+    folders = {PurePosixPath(table.file).parent for table in labelled}
+    one = len({table.form for table in labelled}) == 1 and len(folders) == len(labelled)
+    if not one and (None in parts or len(parts) < len(labelled)):
         files = ", ".join(table.file for table in labelled)
         raise UserError(
             f"{source.where(root.path)}: {files} could all be the table of images; choose one "
-            "with --table"
+            "with --table, or leave others out with --ignore"
         )
     rows = read_rows(source, root, labelled)
     told = _sources(labelled)
@@ -115,14 +119,24 @@ def _from_tables(
     notes = [
         f"{table.file}: {table.words()}; --image-column and so on choose others"
         for table in labelled
+        if table.file in _alike(t.file for t in labelled)
     ]
     unlisted = len(root.images()) - len(rows.images) - rows.left
     notes += [f"{counted(rows.left, 'image')} left out, as declared"] if rows.left else []
     notes += [f"{counted(unlisted, 'image')} in no table, so without a class"] if unlisted else []
-    unused = {t.file: f"is not read: {t.words()}" for t in tables if t not in labelled}
-    return _without_twins(
-        source, _noted(listing, [*notes, *_repeating(labelled)], {**unused, **others})
-    )
+    listing = replace(listing, notes=(*listing.notes, *notes))
+    further = [table for table in tables if table not in labelled]
+    return _with_tables(source, root, listing, rows, further, others, _repeating(labelled))
+
+
+def _alike(files: Iterable[str]) -> dict[str, str]:
+    """The first of the files that differ in numbers alone, and what these are called together."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        found[form_of(file)].append(file)
+    return {
+        file: f"{file} and {len(more)} alike" if more else file for file, *more in found.values()
+    }
 
 
 def _parts_of_folders(rows: Rows) -> Rows:
@@ -142,14 +156,14 @@ def _parts_of_folders(rows: Rows) -> Rows:
 
 def _sources(tables: list[ImageTable]) -> dict[str, Any]:
     """Where classes, splits and groups come from, for the account."""
-    files = ", ".join(table.file for table in tables)
+    files = ", ".join(_alike(table.file for table in tables).values())
     splits = next((t.split for t in tables if t.split), None)
     groups = next((t.group for t in tables if t.group), None)
     names_of = " and ".join(dict.fromkeys(name for table in tables for name in table.labels))
     told: dict[str, Any] = {"classes_from": f"column {names_of} of {files}"} if names_of else {}
     if splits is not None:
         told["splits_from"] = f"column {splits} of {files}"
-    elif len(tables) > 1 and None not in {table.part for table in tables}:
+    elif len({table.part for table in tables} - {None}) > 1:
         told["splits_from"] = f"the tables {files}"
     if groups is not None:
         told["groups_from"] = f"column {groups} of {files}"
@@ -166,16 +180,10 @@ def _repeating(tables: list[ImageTable]) -> list[str]:
     ]
 
 
-def _noted(listing: Listing, notes: list[str], tables: Mapping[str, str]) -> Listing:
-    told = [f"{file} {why}" for file, why in tables.items()]
-    return replace(
-        listing, notes=(*listing.notes, *notes, *told), tables={**listing.tables, **tables}
-    )
-
-
 def _tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
     told = [f"{t.file} has {', '.join(t.names)} ({t.words()})" for t in tables]
     told += [f"{file} {why}" for file, why in others.items()]
+    told += ["say with --label-column which column holds the classes"] if tables else []
     return "; ".join(told) or "there is no table of their classes"
 
 
@@ -234,83 +242,143 @@ def _inner_doubt(folder: Folder, called: set[str]) -> str | None:
     return None
 
 
-def _with_tables(
+def _beside_folders(
     source: Source,
     root: Folder,
     listing: Listing,
     tables: list[ImageTable],
-    others: Mapping[str, str],
+    others: dict[str, str],
 ) -> Listing:
-    """Class folders with the splits and groups of the tables that agree with them.
+    """Class folders with what the tables that agree with them say.
 
     UserError where a table says other classes, and the layout is not declared.
     """
     prefix = f"{listing.root}/"[len(root.join("")) :].removeprefix("/") if listing.root else ""
-    folder_of = {
-        f"{prefix}{example.name}": listing.classes[example.label]
-        for example in [*listing.train, *(listing.test or [])]
-    }
-    agreeing, unused = [], dict(others)
+    splits = (("train" if listing.test else None, listing.train), ("test", listing.test or []))
+    rows = Rows({}, [])
+    for part, examples in splits:
+        for example in examples:
+            row = Row((listing.classes[example.label],), "", part)
+            rows.images[f"{prefix}{example.name}"] = row
+    further, unused = [], dict(others)
     for table in tables:
-        if not table.labels or _agrees(source, root, table, folder_of):
-            agreeing.append(table)
-        elif table.sure and source.choices.layout is None:
+        if more := _of_other_images(source, root, table, rows):
+            for image, row in rows.images.items():
+                rows.images[image] = replace(row, part=row.part or "train")
+            rows.images |= more
+            note = f"{table.file}: classes of {counted(len(more), 'image')} without class folders"
+            told: dict[str, Any] = {"notes": (note,), "splits_from": "folders"}
+            told["classes_from"] = f"folders, and {table.file}"
+            listing = listing_of(source, root, listing.layout, rows, **told)
+        elif not (table.sure and table.labels) or _agrees(source, root, table, rows):
+            further.append(table)
+        elif source.choices.layout is None:
             raise UserError(
                 f"{source.where(root.path)}: class folders or {table.file} ({table.words()})? "
                 "They do not agree; choose with --layout class-folders, split-folders or csv-table"
             )
         else:
             unused[table.file] = f"is not read: {table.words()}, which are not the folders"
-    parts = [table.part for table in agreeing]
-    by_name = len(agreeing) > 1 and None not in parts and len({*parts}) == len(parts)
-    used = agreeing if by_name else [t for t in agreeing if t.split or t.group][:1]
-    unused |= {
-        t.file: f"is not read: {t.words()}"
-        + (f"; it lists {t.part}: --ignore other tables to use it" if t.part else "")
-        for t in agreeing
-        if t not in used
-    }
-    if used:
-        listing = _joined(source, root, listing, used, folder_of)
-    return _noted(listing, _repeating(tables), unused)
+    return _with_tables(source, root, listing, rows, further, unused, _repeating(tables))
 
 
-def _agrees(source: Source, root: Folder, table: ImageTable, folder_of: dict[str, str]) -> bool:
+def _of_other_images(source: Source, root: Folder, table: ImageTable, rows: Rows) -> dict[str, Row]:
+    """Images of a part that are in no class folder, if a column says a class folder for each."""
+    classes = {label for row in rows.images.values() for label in row.labels}
+    said = {name for name in table.names if {*table.column(name)} <= classes} - {table.image}
+    if not said or table.part is None or table.sure:
+        return {}
+    found = read_rows(source, root, [replace(table, labels=(min(said),), split=None)]).images
+    others = {image: row for image, row in found.items() if image not in rows.images}
+    return {image: replace(row, part=table.part) for image, row in others.items()}
+
+
+def _agrees(source: Source, root: Folder, table: ImageTable, rows: Rows) -> bool:
     """Whether each class of the table is one of the folders, by whatever name."""
     candidates = [table.labels, *((column,) for column in table.contrary)]
     found = [read_rows(source, root, [replace(table, labels=labels)]) for labels in candidates]
     return any(
-        one_to_one({(row.labels, folder_of[i]) for i, row in rows.images.items() if i in folder_of})
-        for rows in found
+        one_to_one(
+            {(r.labels, rows.images[i].labels) for i, r in said.images.items() if i in rows.images}
+        )
+        for said in found
     )
+
+
+def _with_tables(
+    source: Source,
+    root: Folder,
+    listing: Listing,
+    rows: Rows,
+    tables: list[ImageTable],
+    unused: dict[str, str],
+    notes: list[str],
+) -> Listing:
+    """The listing, which has these rows, with the splits and groups that further tables say.
+
+    Splits are those of the listing itself, or of tables of the parts, or of a column of a table.
+    """
+    plain = [replace(table, labels=()) for table in tables]
+    parts = [table.part for table in plain if table.part]
+    lists = [t for t in plain if t.part] if len({*parts}) == len(parts) > 1 else []
+    official = any(row.part for row in rows.images.values())
+    declined = official or source.choices.split_column == names.NONE
+    splits = [] if declined else lists or [table for table in plain if table.split][:1]
+    grouped = any(row.group for row in rows.images.values())
+    told = lists if any(table.group for table in lists) else plain
+    groups = [] if grouped else [table for table in told if table.group]
+    groups = groups if groups == lists else groups[:1]
+    used = [*splits, *(table for table in groups if table not in splits)]
+    files = {table.file for table in used}
+    unused |= {
+        t.file: f"is not read: {t.words()}"
+        + (f"; it lists {t.part}: --ignore other tables to use it" if t.part else "")
+        for t in tables
+        if t.file not in files
+    }
+    if used:
+        listing = _joined(source, root, listing, rows, splits, groups)
+        notes = [
+            *(f"{t.file}: {t.words()}; --split-column none, --group-column none" for t in used),
+            *notes,
+        ]
+    shown = {told: unused[file] for file, told in _alike(unused).items()}
+    notes += [f"{file} {why}" for file, why in shown.items()]
+    listing = replace(listing, notes=(*listing.notes, *notes), tables=shown)
+    return _without_twins(source, listing)
 
 
 def _joined(
     source: Source,
     root: Folder,
     listing: Listing,
-    tables: list[ImageTable],
-    folder_of: dict[str, str],
+    rows: Rows,
+    splits: list[ImageTable],
+    groups: list[ImageTable],
 ) -> Listing:
-    """The classes of the folders, the groups of tables, and their splits where folders say none."""
-    said = read_rows(source, root, tables)
-    train = len(listing.train)
-    official = listing.test is not None
-    by_table = not official and any(row.part for row in said.images.values())
-    rows: dict[str, Row] = {}
-    for number, (image, label) in enumerate(folder_of.items()):
-        row = said.images.get(image, Row())
-        part = ("train" if number < train else "test") if official else row.part
-        if part is not None or not by_table:
-            rows[image] = Row((label,), row.group, part)
-    joined = listing_of(source, root, listing.layout, Rows(rows, said.broken))
-    notes = [f"{t.file}: {t.words()}; --split-column none, --group-column none" for t in tables]
-    left = len(folder_of) - len(rows)
-    notes += [f"{counted(left, 'image')} in no split that the tables say, not read"] if left else []
-    told = {name: text for name, text in _sources(tables).items() if name != "classes_from"}
-    if not by_table:
-        told.pop("splits_from", None)
-    return replace(joined, notes=(*listing.notes, *joined.notes, *notes), **told)
+    """The rows with the splits of some tables and the groups of some."""
+    in_parts = read_rows(source, root, splits)
+    in_groups = in_parts if groups == splits else read_rows(source, root, groups)
+    images: dict[str, Row] = {}
+    for image, row in rows.images.items():
+        part = in_parts.images.get(image, Row()).part if splits else row.part
+        if part is not None or not splits:
+            group = row.group or in_groups.images.get(image, Row()).group
+            images[image] = replace(row, group=group, part=part)
+    broken = {
+        unread.image: unread for unread in (*in_groups.broken, *in_parts.broken, *rows.broken)
+    }
+    joined = listing_of(source, root, listing.layout, Rows(images, [*broken.values()]))
+    left = len(rows.images) - len(images)
+    notes = [f"{counted(left, 'image')} in no split that the tables say, not read"] if left else []
+    own, told = _sources(groups), _sources(splits)
+    return replace(
+        joined,
+        notes=(*listing.notes, *joined.notes, *notes),
+        classes_from=listing.classes_from,
+        splits_from=told.get("splits_from", listing.splits_from),
+        groups_from=own.get("groups_from", listing.groups_from),
+    )
 
 
 def _without_twins(source: Source, listing: Listing) -> Listing:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -24,8 +24,6 @@ CHOICES = (*LABEL_CHOICES, "group_column", "split_column", "split_values")
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
 #: Such files are often no tables: they are named if they were chosen, or called like tables.
 OFTEN_OTHER = (".txt", ".json")
-#: Tables that are not read.
-SPREADSHEETS = (".xlsx", ".xls", ".ods")
 #: More files than this of one suffix in a folder belong to the images, one to each.
 MOST_TABLES = 20
 #: Rows that are looked at to see which column names images, and which share must be found.
@@ -58,6 +56,11 @@ class ImageTable:
     repeating: tuple[str, ...] = ()
     #: Columns of yes and no that may be classes of images that have several, or none.
     flags: tuple[str, ...] = ()
+
+    @property
+    def form(self) -> tuple[object, ...]:
+        """What tables have in common that together are one."""
+        return form_of(self.file), self.names, self.labels
 
     def words(self) -> str:
         """What its columns are taken for."""
@@ -103,13 +106,17 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
             or names.tells(path)
         ):
             others[path] = found
-    if not tables and source.choices.chosen().keys() & set(CHOICES):
-        chosen = source.choices.chosen()
+    choices, chosen = source.choices, source.choices.chosen()
+    there = {None, names.NONE, *(name for table in tables for name in table.names)}
+    asked = {choices.image_column, choices.group_column, choices.split_column}
+    asked |= {*_columns(choices.label_column, there)}
+    if not asked <= there or (chosen.keys() & set(CHOICES) and not tables):
         options = [f"--{n.replace('_', '-')} {chosen[n]!r}" for n in CHOICES if n in chosen]
-        there = "; ".join(f"{path} {why}" for path, why in others.items()) or (
+        told = {table.file: f"has {_listed(table.names)}" for table in tables} | others
+        shown = "; ".join(f"{path} {why}" for path, why in told.items()) or (
             f"there: {', '.join(table_files(root)) or 'none'}"
         )
-        raise UserError(f"{source.where(root.path)}: no table for {', '.join(options)}: {there}")
+        raise UserError(f"{source.where(root.path)}: no table for {', '.join(options)}: {shown}")
     return tables, others
 
 
@@ -136,7 +143,7 @@ def table_files(root: Folder, chosen: str | None = None) -> list[str]:
 
 
 def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
-    """Every table by path, or why it is none; files that are parts of one table are this table."""
+    """Every table by path, or why it is none; parts of one table in one folder are this table."""
     alike: dict[tuple[object, ...], dict[str, Csv]] = defaultdict(dict)
     for path in table_files(root, source.choices.table):
         try:
@@ -147,12 +154,11 @@ def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
             where = f"{source.where(root.join(path))}: "
             yield path, f"is not read ({str(error).removeprefix(where)})"
             continue
-        alike[(re.sub(r"\d+", "0", path), *table.names)][path] = table
+        alike[(PurePosixPath(path).parent, form_of(path), *table.names)][path] = table
     for folder in root.walk():
         for name in folder.files if source.choices.table is None else ():
-            if name.lower().endswith(SPREADSHEETS):
-                path = folder.join(name)[len(root.join("")) :]
-                yield path, "is not read (a spreadsheet: save it as CSV)"
+            if (reason := names.NOT_READ.get(PurePosixPath(name).suffix.lower())) is not None:
+                yield folder.join(name)[len(root.join("")) :], f"is not read ({reason})"
     for shards in alike.values():
         rows = [row for table in shards.values() for row in table.rows]
         if len(shards) > 1 and len({*map(tuple, rows)}) == len(rows):
@@ -162,6 +168,11 @@ def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
             yield from shards.items()
     if source.choices.table is None:
         yield from sidecar_records(source, root)
+
+
+def form_of(path: str) -> str:
+    """The path without its numbers, in which files of one kind differ."""
+    return re.sub(r"\d+", "0", path)
 
 
 def _understood(
@@ -232,8 +243,8 @@ def _image_column(table: Csv, choices: Choices, finder: ImageFinder) -> str | No
 
     UserError where several mean other images.
     """
-    if choices.image_column is not None:
-        return choices.image_column if choices.image_column in table.names else None
+    if choices.image_column in table.names:
+        return choices.image_column
     rows = table.rows[:: max(1, len(table.rows) // LOOKED_AT)] or [table.names]
     for exact in (True, False):
         meant = {
@@ -260,20 +271,21 @@ def _with_columns(
     choices: Choices, root: Folder, path: str, table: Csv, finder: ImageFinder, image: str
 ) -> ImageTable | str:
     header = table.names
-    asked = {choices.group_column, choices.split_column, *_columns(choices.label_column, header)}
-    if not asked <= {None, names.NONE, *header}:
-        return f"has {_listed(header)}"
     rest = [name for name in header if name != image]
     group = _unless_none(rest, choices.group_column, names.GROUP)
     cells = dict(zip(header, map(list, zip(*table.rows, strict=True)), strict=False))
     split = _unless_none(rest, choices.split_column, names.SPLIT)
     if split is None and choices.split_column is None:
         split = next((name for name in rest if _are_parts(cells.get(name, ()))), None)
+        only = rest[0] if len(rest) == 1 and names.tells(path, names.OF_SPLITS) else None
+        split = split or only
     free = [name for name in rest if name not in (group, split)]
     found = ImageTable(path, tuple(header), table.rows, finder, image, split=split, group=group)
     declared = [name for name in table.classes if name in free]
     chosen = _columns(choices.label_column, header)
-    labels, sure = _labels(chosen, free, cells, declared)
+    labels, sure = chosen if {*chosen} <= {*rest} else (), True
+    if not chosen:
+        labels, sure = _labels(free, cells, declared)
     if not chosen and (told := next((n for n in labels if _measures(cells.get(n, []))), None)):
         return f"has {told!r}, numbers with decimals; as classes: --label-column {told!r}"
     flags = _flags(free, cells)
@@ -312,7 +324,7 @@ def _measures(cells: list[str]) -> bool:
     return bool(known) and all(map(math.isfinite, known)) and any(value % 1 for value in known)
 
 
-def _columns(chosen: str | None, header: Sequence[str]) -> tuple[str, ...]:
+def _columns(chosen: str | None, header: Collection[str | None]) -> tuple[str, ...]:
     """The columns that are chosen: one, or several with commas between them."""
     if chosen is None or chosen in header:
         return () if chosen is None else (chosen,)
@@ -333,14 +345,9 @@ def _alike(cells: Mapping[str, list[str]], one: str, other: str) -> bool:
 
 
 def _labels(
-    chosen: tuple[str, ...],
-    free: Sequence[str],
-    cells: Mapping[str, list[str]],
-    declared: Sequence[str],
+    free: Sequence[str], cells: Mapping[str, list[str]], declared: Sequence[str]
 ) -> tuple[tuple[str, ...], bool]:
-    """The columns of classes, and whether that is sure: declared, or known by name."""
-    if chosen:
-        return chosen, True
+    """The columns of classes, and whether that is sure: declared in the file, or known by name."""
     first = names.column(declared, None, names.LABEL) or next(iter(declared), None)
     first = first or names.column(free, None, names.LABEL)
     if first is not None:

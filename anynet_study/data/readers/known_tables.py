@@ -1,4 +1,4 @@
-"""Known tables of images: HAM10000, SIIM-ISIC, Cassava and APTOS as data, and HPA's stains."""
+"""Known tables of images: HAM10000, SIIM-ISIC, Cassava and APTOS, HPA's stains, and CCT-20."""
 
 import re
 from collections import Counter
@@ -8,11 +8,17 @@ from typing import NamedTuple
 
 from anynet_study.data.readers.image_finder import ImageFinder
 from anynet_study.data.readers.listing import Example, Listing, Reader
-from anynet_study.data.readers.safe_files import checked_id, columns_of, read_table, read_texts
+from anynet_study.data.readers.safe_files import (
+    checked_id,
+    columns_of,
+    read_table,
+    read_texts,
+)
 from anynet_study.data.readers.table_rows import Row, Rows, listing_of
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
+from anynet_study.sheets import SEVERAL
 
 
 class Columns(NamedTuple):
@@ -170,4 +176,60 @@ HPA = Reader(
     HPA_LAYOUT,
     lambda source, root: _has_columns(source, root, HPA_TABLE, HPA_COLUMNS),
     _read_hpa,
+)
+
+#: Camera traps: COCO's annotations of five official parts.
+CCT_LAYOUT, ANNOTATIONS, CCT_TRAIN, EMPTY = "CCT-20", "_annotations.json", "train", "empty"
+#: The test photos of the places that are trained on (as paper 3 uses), and those of other places.
+CCT_TESTS = ("cis_test", "trans_test", "cis_val", "trans_val")
+
+
+def _annotations(root: Folder, part: str) -> str | None:
+    """The annotations of a part, at any depth."""
+    wanted = f"{part}{ANNOTATIONS}"
+    return next((folder.join(wanted) for folder in root.walk() if wanted in folder.files), None)
+
+
+def _read_cct20(source: Source, root: Folder) -> Listing:
+    """The official training photos, and one of the test parts: cis_test unless chosen otherwise.
+
+    Left out, with a note: photos of nothing, of several classes, and of a class that is not
+    trained on.
+    """
+    chosen = source.choices.test_part or CCT_TESTS[0]
+    if chosen not in CCT_TESTS:
+        raise UserError(f"--test-part {chosen!r}: legal: {', '.join(CCT_TESTS)}")
+    classes: dict[str, int] = {}
+    finder = ImageFinder(source, root)
+    found, listed = [], 0
+    for part in (CCT_TRAIN, chosen):
+        path = _annotations(root, part)
+        if path is None:
+            raise UserError(f"{source.where(root.path)}: no {part}{ANNOTATIONS}")
+        labels: dict[str, str] = {}
+        rows = read_table(source, path, ("file_name", "category"))
+        for row in rows:
+            kinds = [kind for kind in row["category"].split(SEVERAL) if kind not in ("", EMPTY)]
+            name = checked_id(source.where(path), row["file_name"])
+            labels |= {name: kinds[0]} if len(kinds) == 1 else {}
+        if part == CCT_TRAIN:
+            classes = {name: number for number, name in enumerate(sorted({*labels.values()}))}
+        labels = {name: kind for name, kind in labels.items() if kind in classes}
+        paths = finder.require([*labels], source.where(path))
+        pairs = zip(paths, labels.values(), strict=True)
+        found.append([Example(image, classes[kind]) for image, kind in pairs])
+        listed += len(rows) - len(labels)
+    notes = (
+        f"test images are of the part {chosen}; --test-part takes {', '.join(CCT_TESTS)}",
+        f"left out: {listed} photos that are empty or not of one trained class",
+    )
+    return Listing.found(CCT_LAYOUT, root, tuple(classes), found[0], found[1], notes=notes)
+
+
+CCT20 = Reader(
+    "cct20",
+    CCT_LAYOUT,
+    lambda _, root: None not in (_annotations(root, CCT_TRAIN), _annotations(root, CCT_TESTS[0])),
+    _read_cct20,
+    ("test_part",),
 )

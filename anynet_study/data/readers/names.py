@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
+from anynet_study.data.source.archives import OF_HDF5
 from anynet_study.sheets import normal_form
 
 #: Columns of images and of classes, the surest first.
@@ -43,7 +44,7 @@ ID_WORDS = {
 #: No part, no column, no class: what is left out.
 NONE = "none"
 PARTS = {
-    **dict.fromkeys(("train", "training", "trn"), "train"),
+    **dict.fromkeys(("train", "training", "trn", "trainval"), "train"),
     **dict.fromkeys(("test", "testing", "tst", "t10k", "eval", "evaluation", "holdout"), "test"),
     **dict.fromkeys(("val", "valid", "validation", "dev"), "validation"),
 }
@@ -66,10 +67,20 @@ FORMS = {
     *("augmentation", "cropped", "resized", "aligned", "processed", "preprocessed", "jpegimages"),
     *("segmentationclass", "segmentationobject", "ground", "truth"),
 }
-#: Words of names of files that may say parts or classes in a way that is not understood.
+#: Words of names of files whose one column says parts, and of those that may say classes or parts
+#: in a way that is not understood.
+OF_SPLITS = {"split", "splits", "partition", "partitions"}
 TELLING = {
-    *(*PARTS, "split", "splits", "label", "labels", "ann", "annotation", "annotations"),
-    *("meta", "metadata"),
+    *(*PARTS, *OF_SPLITS, "label", "labels", "ann", "annotation", "annotations", "meta"),
+    *("metadata", "list", "lists", "attr", "attributes"),
+}
+#: Files that may say classes and are not read.
+NOT_READ = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet: save it as CSV"),
+    **dict.fromkeys((".pkl", ".pickle"), "a pickle, which can run code: save it as CSV or .npz"),
+    **dict.fromkeys((".h5", ".hdf5", ".hdf"), OF_HDF5),
+    **dict.fromkeys((".rar", ".7z"), "extract it yourself"),
+    ".mat": "variables of MATLAB: save the classes as CSV",
 }
 #: Ranges of numbers: parts of a long list of images.
 RANGE = re.compile(r"\d+_\d+")
@@ -103,8 +114,8 @@ def part_in(path: str) -> str | None:
     for name in (PurePosixPath(path).stem, *reversed(PurePosixPath(path).parts[:-1])):
         words = {*_words(name), *normal_form(name).split("_")}  # t10k is one word
         found = {PARTS[word] for word in words if word in PARTS}
-        if len(found) == 1:
-            return found.pop()
+        if len(found) == 1 or found == {"train", "validation"}:
+            return min(found)
     return None
 
 
@@ -116,7 +127,8 @@ def no_classes(names: Collection[str]) -> list[str]:
     """Those of names of folders that say part of a dataset, not a class.
 
     A name of such words and numbers alone (images_001, train-000000), and all where they have such
-    words and are otherwise the same (X_Training_Input, X_Test_Input) or all name a split.
+    words and are otherwise the same (X_Training_Input, X_Test_Input), all name a split, or are
+    numbers of patients and the like (patient_001).
     """
     words = {name: _words(name) for name in names}
     rests = {
@@ -130,13 +142,14 @@ def no_classes(names: Collection[str]) -> list[str]:
     if forms or all(RANGE.fullmatch(normal_form(name)) for name in names):
         return list(names)
     splits = [name for name in names if set(words[name]) & set(PARTS)]
-    alike = len(marked) == len(names) >= 2 and len(set(rests.values())) == 1
+    ids = [n for n in names if ID_WORDS & {*rests[n]} and any(map(str.isdigit, words[n]))]
+    alike = max(len(marked), len(ids)) == len(names) >= 2 and len(set(rests.values())) == 1
     return list(names) if alike or len(splits) == len(names) >= 2 else pure
 
 
-def tells(path: str) -> bool:
+def tells(path: str, telling: Collection[str] = TELLING) -> bool:
     """Whether the name of a file says that parts or classes are in it."""
-    return bool(TELLING & {*_words(PurePosixPath(path).stem)})
+    return not {*telling}.isdisjoint(_words(PurePosixPath(path).stem))
 
 
 def column(header: Sequence[str], chosen: str | None, names: Sequence[str]) -> str | None:

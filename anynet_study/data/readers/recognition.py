@@ -2,11 +2,11 @@
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from anynet_study.data.readers import (
     arrays,
     cifar,
-    coco,
     folders,
     generic,
     imagenet,
@@ -16,7 +16,7 @@ from anynet_study.data.readers import (
 )
 from anynet_study.data.readers.image_tables import find_tables
 from anynet_study.data.readers.listing import Listing, Reader
-from anynet_study.data.source.archives import OF_HDF5
+from anynet_study.data.readers.names import NOT_READ
 from anynet_study.data.source.source import OF_ALL_LAYOUTS, Source
 from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder
 from anynet_study.errors import UserError, counted
@@ -34,7 +34,7 @@ READERS: tuple[Reader, ...] = (
     imagenet_shifts.OBJECTNET,
     *known_tables.TABLES,
     known_tables.HPA,
-    coco.CCT20,
+    known_tables.CCT20,
     folders.POWERLINE,
     mlc.MLC_POINTS,
     mlc.MLC_PATCHES,
@@ -86,6 +86,12 @@ def _read(source: Source) -> Listing:
         listing = reader.read(source, root)
     except UserError as error:
         raise UserError(f"{error} ({told})" if others else str(error)) from error
+    if len(listing.classes) < 2 and listing.train:
+        raise UserError(
+            f"{source.where(root.path)}: one class alone, {', '.join(listing.classes)!r}, from "
+            f"{listing.classes_from or listing.layout}; --layout, --table or --label-column choose "
+            "where classes come from"
+        )
     return dataclasses.replace(listing, notes=(*listing.notes, told)) if others else listing
 
 
@@ -125,15 +131,17 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
         told = f"not of layout {readers[0].layout!r}: {_seen(root)}{tables}"
         return UnknownLayoutError(f"{where}: {told}")
     known = ", ".join(reader.layout for reader in readers)
-    packed = [name for name in root.files if name.lower().endswith((".rar", ".7z"))]
-    hint = f"; extract {packed[0]} yourself" if packed else ""
-    arrays_in = [name for name in root.files if name.lower().endswith((".h5", ".hdf5", ".hdf"))]
-    if arrays_in and not root.holds_images():
-        return UnknownLayoutError(f"{source.where(root.join(arrays_in[0]))}: {OF_HDF5}")
+    files = [(folder, name) for folder in root.walk() for name in folder.files]
+    unread = [
+        f"{source.where(folder.join(name))}: {reason}"
+        for folder, name in files
+        if (reason := NOT_READ.get(PurePosixPath(name).suffix.lower())) is not None
+    ]
+    hint = f"; {unread[0]}" if unread and not root.holds_images() else ""
     inner = _recognised_folders(source, root, readers)
     if inner:
         hint += f"; give a folder in it: {', '.join(inner)}"
-    elif not packed and not root.holds_images():
+    elif not unread and not root.holds_images():
         hint = f"; no file below it is called like an image ({', '.join(IMAGE_SUFFIXES)})"
     return UnknownLayoutError(
         f"{where}: layout not recognised: {_seen(root)}{hint}{tables}; known layouts: {known}"

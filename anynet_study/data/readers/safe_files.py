@@ -6,6 +6,7 @@ Nothing is taken at its word: memory is bounded by what a file holds, not by wha
 import io
 import json
 import pickle
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -63,8 +64,10 @@ def read_records(source: Source, name: str, separators: Sequence[str] = SEPARATO
 
 
 def _json_records(where: str, content: Any) -> Csv:
-    """A table in JSON; also a mapping of images to classes."""
-    if isinstance(content, dict) and content:
+    """A table in JSON; also a mapping of images to classes, and COCO's annotations."""
+    if isinstance(content, dict) and {"images", "annotations"} <= content.keys():
+        content = _annotated(where, content)
+    elif isinstance(content, dict) and content:
         scalars = [not isinstance(value, dict | list) for value in content.values()]
         if all(scalars):
             content = [{"image": key, "label": value} for key, value in content.items()]
@@ -73,6 +76,21 @@ def _json_records(where: str, content: Any) -> Csv:
         raise UserError(f"{where}: {len(names)} columns; needed are at least two")
     rows = zip(*([as_text(cell) for cell in column] for column in columns), strict=True)
     return Csv(names, list(map(list, rows)), 1)
+
+
+def _annotated(where: str, content: dict[str, Any]) -> list[dict[str, Any]]:
+    """What COCO's annotations say of each image, and their categories in `category`."""
+    found: dict[Any, dict[str, None]] = defaultdict(dict)
+    try:
+        names = {row["id"]: str(row["name"]) for row in content["categories"]}
+        for row in content["annotations"]:
+            found[row["image_id"]][names[row["category_id"]]] = None
+        return [
+            {**row, "file_name": str(row["file_name"]), "category": [*found[row["id"]]]}
+            for row in content["images"]
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{where}: not annotations in COCO's format ({error})") from error
 
 
 def as_text(cell: Any) -> str:

@@ -72,22 +72,39 @@ OF_NO_ACCURACY = {
     *("average", "avg", "mean", "pct", "learning", "momentum", "loss", "nll", "ece", "brier"),
     *("mem", "vram", "hours", "gpus", "cost", "seeds", "runs", "steps", "iterations"),
     *("iters", "heads", "channels", "blocks", "downloads", "likes", "stars", "citations"),
-    *("interpolation", "unnamed", "count", "kwh", "co2"),
+    *("interpolation", "unnamed", "count", "kwh", "co2", "macts", "energy", "power", "watts"),
+    *("patch", "stride", "kernel", "tokens", "f1", "auc", "auroc", "kappa", "recall"),
+    *("precision", "iou", "miou", "psnr", "ssim", "fid", "mse", "rmse", "mae"),
 }
 #: Whole names that say so; as words of longer names they may be part of a dataset's.
 NO_DATASETS = {
     *("depth", "width", "input", "input_px", "id", "index", "no", "nr", "n", "images", "date"),
     *("test_images", "train_images", "n_images", "num_images", "samples", "order", "version", ""),
-    *("m_ce", "mce", "all", "overall", "total", "memory", "gpu_memory", "peak_memory"),
+    *(
+        "m_ce",
+        "mce",
+        "m_ap",
+        "io_u",
+        "m_io_u",
+        "all",
+        "overall",
+        "total",
+        "memory",
+        "gpu_memory",
+        "peak_memory",
+    ),
 }
 #: Such words wherever they are: the spread of an accuracy is none.
 NEVER_ACCURACY = {
     *("std", "stdev", "stddev", "stderr", "sem", "sd", "se", "ci", "ci95", "var", "variance"),
-    *("min", "max", "lower", "upper", "rank", "ranking"),
+    *("min", "max", "lower", "upper", "rank", "ranking", "ranks", "diff", "difference", "delta"),
+    *("gap", "gain", "drop", "improvement"),
 }
 #: And the last words of names: of counts, and of the ends of intervals.
 ENDINGS = {"n", "lo", "hi", "lcl", "ucl", "lb", "ub"}
-OF_ACCURACY = {"acc", "accuracy", "accuracies", "err", "error", "errors", "top1", "top5", "top"}
+OF_ACCURACY = {
+    *("acc", "accuracy", "accuracies", "err", "error", "errors", "top1", "top5", "top", "class"),
+}
 #: First columns of numbers that may name the models.
 OF_IDS = ("", "id", "index", "no", "nr", "number", "key", "uid")
 #: What is written between two columns that name a model together.
@@ -187,7 +204,10 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
     long = "dataset" in roles and bool({"error", "accuracy"} & set(roles))
     if not long and (told or "dataset" in roles):
         missing = "error=COLUMN or accuracy=COLUMN" if "dataset" in roles else "dataset=COLUMN"
-        raise UserError(f"{path}: a long table needs --map {missing} too; {_listed(columns)}")
+        raise UserError(
+            f"{path}: a long table needs --map {missing} too; {_listed(columns)} (a table with a "
+            "row for each dataset and a column for each model: swap its rows and columns)"
+        )
     quantity = _quantity(path, roles, told, options) if long else None
     wanted = RUN_COLUMNS if long else ("replicate", "recipe")
     run = {role: name for role in wanted if (name := roles.get(role) or _known(role, free))}

@@ -293,7 +293,7 @@ def _told_apart(sheet: Sheet, models: "pd.Series[Any]", model: str) -> str:
             return f"unlike models of one name have two columns: --map model={model}{AND}{name}"
     return (
         f"unlike models of one name are told apart by a second column, --map "
-        f"model={model}{AND}COLUMN; repetitions of one model by a column replicate"
+        f"model={model}{AND}COLUMN; repetitions of one model by --map replicate=COLUMN"
     )
 
 
