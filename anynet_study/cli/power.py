@@ -68,8 +68,10 @@ def power(
         if len(tested) != 2:
             raise UserError(f"--images: {images!r}; legal: two numbers, such as 10000,2000")
         points = numbers("--effect", effect, -40.0, (2.0, 5.0))
-        sizes = tested[0], tested[1]
-        robust = [apr.robust_power(plan, sizes, points, scatter, studies) for plan in plans]
+        own, further = tested
+        robust = [
+            apr.robust_power(plan, (own, further), points, scatter, studies) for plan in plans
+        ]
     table = pd.concat([*(apr.power(plan, *what, ahead, studies) for plan in plans), *robust])
     if as_json:
         print(json.dumps(records(table), indent=2))
