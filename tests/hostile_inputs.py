@@ -27,7 +27,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.io
 from forked import Ended, preload, prepare, typed
-from fuzz import damaged
 from tiny_study import TINY, images
 
 from anynet_study.store import ResultStore, stores_equal
@@ -43,6 +42,29 @@ WORDS = [
     *("x" * 100_000, "[" * 3000, "{a: " * 500, "../../../etc/passwd", "\0", "\ud7ff", "é" * 300),
     *("!!python/object/apply:os.system [x]", "&a [*a, *a]", "'", '"', ",,,", ";", "=1+1", "0x10"),
 ]
+
+
+def damaged(data: bytes, moments: random.Random) -> bytes:
+    """The same file with flipped bits, other bytes, a piece lost, doubled, or moved."""
+    changed = bytearray(data)
+    for _ in range(moments.choice([1, 1, 1, 2, 5])):
+        what = moments.choice(["bit", "bit", "bytes", "zeros", "ones", "cut", "lost", "twice"])
+        place = moments.randrange(max(1, len(changed)))
+        length = int(2 ** moments.uniform(0, 12))
+        if what == "bit" and changed:
+            changed[place] ^= 1 << moments.randrange(8)
+        elif what == "bytes":
+            changed[place : place + length] = moments.randbytes(length)
+        elif what in ("zeros", "ones"):
+            fill = b"\0" if what == "zeros" else b"\xff"
+            changed[place : place + length] = fill * min(length, len(changed) - place)
+        elif what == "cut":
+            del changed[place:]
+        elif what == "lost":
+            del changed[place : place + length]
+        elif what == "twice":
+            changed[place:place] = changed[place : place + length]
+    return bytes(changed)
 
 
 def words(text: bytes, moments: random.Random) -> bytes:

@@ -1,8 +1,6 @@
 """Experiments of paper 1's appendix and of papers 2 to 5: files, their prices, and miniatures."""
 
 import re
-import runpy
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import miniatures_shifts as shifts
 import miniatures_transfer as transfer
 import numpy as np
 import pytest
-from command import ROOT, SWEEPS, in_this_process, train
+from command import ROOT, SWEEPS, in_this_process, run_script, train
 from miniatures import class_folders, write_miniature
 
 from anynet_study import ResultStore
@@ -81,7 +79,7 @@ def toy(path: Path) -> list[str]:
     for name in load_yaml(path)["recipes"]:
         # One with several `pretrained_by` stands for recipes that begin with its name.
         recipe = next(it for key, it in sweep.recipes.items() if f"{key}-".startswith(f"{name}-"))
-        epochs = {"basic": 1}.get(name, 2)
+        epochs = 1 + name.startswith(("long", "further"))
         keys = {"epochs": epochs, "batch_size": 32, "warmup_epochs": 0.5, "resolution": 16}
         overrides += [f"recipes.{name}.{key}={value}" for key, value in keys.items()]
         for label in recipe.overrides:
@@ -173,10 +171,6 @@ def test_every_experiment_runs_in_miniature_and_gives_its_figure(
     # Drawn once: that a PDF shows the same is tested with the plots.
     monkeypatch.setitem(saving.WRITERS, "pdf", lambda _, path: path.touch())
     script, *options = DRAWN[path.stem].split()
-    study = tmp_path / "studies" / path.stem
-    typed = [script, str(study), *options, "-o", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", typed)
-    with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(ROOT / "analysis" / script), run_name="__main__")
-    assert not end.value.code
+    study = str(tmp_path / "studies" / path.stem)
+    assert run_script(script.removesuffix(".py"), study, *options, "-o", str(tmp_path)) == 0
     assert list(tmp_path.glob("*.png")) or (tmp_path / script).with_suffix(".csv").exists()

@@ -2,7 +2,6 @@
 
 import json
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import own_models
 import pandas as pd
 import pytest
 import torch
-from command import ROOT, SWEEPS, environment, in_this_process, train
+from command import ROOT, SWEEPS, environment, in_this_process, run_script, train
 from miniatures import write_miniature
 from PIL import Image
 from scripted_study import PACKED
@@ -29,6 +28,7 @@ from anynet_study.dispatch.opened import open_sweep
 from anynet_study.dispatch.process import Interruption
 from anynet_study.errors import UserError
 from anynet_study.models.foreign import trace_network
+from anynet_study.report import draw_figures
 from anynet_study.store import ResultStore, read_journal
 from anynet_study.store.exporting import population_of
 from anynet_study.study_folder import StudyFolder
@@ -195,6 +195,11 @@ def test_people_read_the_names_of_networks_and_ask_by_them(studied: Path) -> Non
     assert set(shown["a"]) | set(shown["b"]) >= {"plain20", "mine:plain", "mine:transformer"}
     pd.testing.assert_frame_equal(shown.drop(columns=["a", "b"]), ranks.drop(columns=["a", "b"]))
     assert shown.attrs == ranks.attrs
+    (drawn,) = draw_figures(study, studied, ["improvement"], ["svg"])
+    assert not drawn.left_out
+    texts = set(re.findall("<!-- (.*?) -->", drawn.files["svg"].read_text()))
+    assert texts >= {"plain20", "mine:plain", "mine:transformer"}
+    assert not texts & set(study.networks)
 
 
 @pytest.fixture
@@ -327,9 +332,5 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     told = {"rank_preservation": "", "transforms": "--dataset insects"}
     told |= {"figure_a6": "--recipe tuned --source imagenet"}
     for name, options in told.items():
-        typed = [f"{name}.py", "studies/models", *options.split(), "-o", "."]
-        monkeypatch.setattr(sys, "argv", typed)
-        with pytest.raises(SystemExit) as end:
-            runpy.run_path(str(ROOT / "analysis" / f"{name}.py"), run_name="__main__")
-        assert not end.value.code
+        assert run_script(name, "studies/models", *options.split(), "-o", ".") == 0
         assert Path(f"{name}.png").is_file()

@@ -2,14 +2,12 @@
 
 import json
 import re
-import runpy
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from command import ROOT, SWEEPS, in_this_process, train
+from command import SWEEPS, in_this_process, run_script, train
 from miniatures import write_miniature
 
 from anynet_study import ResultStore
@@ -170,11 +168,7 @@ def test_every_figure_and_table_is_drawn_from_the_miniature(
     monkeypatch.setitem(saving.WRITERS, "pdf", lambda _, path: path.touch())
     for name, options in SCRIPTS.items():
         few = ["--resamples", "100", *(["-o", str(tmp_path)] if name[0] == "f" else [])]
-        typed = [f"{name}.py", str(home / "studies" / "paper"), *options.split(), *few]
-        monkeypatch.setattr(sys, "argv", typed)
-        with pytest.raises(SystemExit) as end:
-            runpy.run_path(str(ROOT / "analysis" / f"{name}.py"), run_name="__main__")
-        assert not end.value.code, name
+        assert run_script(name, str(home / "studies" / "paper"), *options.split(), *few) == 0, name
         assert list(tmp_path.glob(f"{name}*.png")) or name[0] == "t"
     classes = pd.read_csv(tmp_path / "figure_a5-classes.csv").groupby("dataset")["images"]
     largest = classes.nlargest(2).groupby("dataset").agg(["min", "max"])

@@ -1,8 +1,6 @@
 """Tuning: what is tried, which trials go on, how one is chosen, and what is refused."""
 
 import re
-import runpy
-import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -12,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from command import ROOT, SWEEPS, in_this_process, train
+from command import SWEEPS, in_this_process, run_script, train
 from miniatures import write_miniature
 from miniatures_transfer import cassava
 from scripted_study import PACKED
@@ -473,7 +471,6 @@ def test_every_experiment_has_a_price_before_its_data_is_there(tmp_path: Path, n
 def test_every_experiment_runs_in_miniature_and_gives_its_table(
     tmp_path: Path,
     name: str,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     _, datasets, launches, options, overrides = EXPERIMENTS[name]
@@ -493,11 +490,8 @@ def test_every_experiment_runs_in_miniature_and_gives_its_table(
     tuned = store.trials()
     assert (tuned.groupby(["architecture", "dataset"])["chosen"].sum() == 1).all()
     assert tuned["architecture"].nunique() == 4
-    typed = ["tuning.py", str(tmp_path / "studies" / name), *options.split()]
-    monkeypatch.setattr(sys, "argv", typed)
-    with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(ROOT / "analysis" / "tuning.py"), run_name="__main__")
+    code = run_script("tuning", str(tmp_path / "studies" / name), *options.split())
     shown = capsys.readouterr()
-    assert not end.value.code, shown.err
+    assert code == 0, shown.err
     assert "the budget spent and the settings chosen" in shown.out
     assert "Correlations of the tuned errors" in shown.out

@@ -32,7 +32,6 @@ from .layout import TableName as TableName
 from .layout import scores_file as scores_file
 from .opening import NewerStoreError as NewerStoreError
 from .opening import stored_json as stored_json
-from .part import StorePart as StorePart
 from .querying import query as query
 from .querying import run_sql as run_sql
 from .querying import select as select
@@ -45,6 +44,7 @@ from .results import ResultStore as ResultStore
 from .results import label_matrices as label_matrices
 from .run_errors import Reduction as Reduction
 from .several import ResultStores as ResultStores
+from .several import StorePart as StorePart
 from .several import find_store as find_store
 from .several import find_stores as find_stores
 from .tables import to_pandas as to_pandas

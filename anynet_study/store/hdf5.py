@@ -4,7 +4,7 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ def creating(path: Path, published: Path) -> Iterator[h5py.File]:
             with h5py.File(disk, "w", libver=("v110", "latest")) as file:
                 yield file
                 if disk.failure is None:
-                    file[CHECKSUMS] = fixed_texts(json.dumps(checksums(file)))
+                    write_checksums(file)
         finally:
             if disk.failure is not None:
                 raise _naming(published, disk.failure) from disk.failure
@@ -219,14 +219,64 @@ def as_binary(texts: NDArray[np.bytes_]) -> pa.FixedSizeBinaryArray:
     return pa.FixedSizeBinaryArray.from_buffers(kind, len(texts), [None, pa.py_buffer(texts)])
 
 
-def checksums(file: h5py.File, progress: Callable[[int], None] | None = None) -> dict[str, int]:
+class LayoutError(UserError):
+    """Something in a store that is not as the layout says."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where} {what}")
+        #: A place inside the store, such as /runs/error.
+        self.where = where
+        self.what = what
+
+
+#: Every group and array of a file by its path, as runs/error; the root's is "/".
+Objects = Mapping[str, h5py.HLObject]
+
+
+def objects(file: h5py.File) -> Objects:
+    """All that is in a file, each group entered once.
+
+    Raises LayoutError for links out of the file, groups in groups in groups, and arrays that claim
+    more bytes than what is stored can give: reading them would read other files, take hours, or
+    fill the memory. HDF5's own visitors take ever longer the deeper groups lie in groups.
+    """
+    found: dict[str, h5py.HLObject] = {"/": file["/"]}
+    waiting, entered = [("", file["/"])], set()
+    while waiting:
+        above, group = waiting.pop()
+        address = h5py.h5o.get_info(group.id).addr
+        if address in entered:
+            continue
+        entered.add(address)
+        for name in group:
+            path = f"{above}{name}"
+            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                raise LayoutError(f"/{path}", "is a link, which may lead elsewhere")
+            if path.count("/") >= DEEPEST:
+                raise LayoutError(f"/{path}", "lies deeper than anything")
+            found[path] = item = group[name]
+            if isinstance(item, h5py.Group):
+                waiting.append((f"{path}/", item))
+            elif isinstance(item, h5py.Dataset):
+                _check_claim(f"/{path}", item)
+    return found
+
+
+def _check_claim(where: str, array: h5py.Dataset) -> None:
+    stored, size = array.id.get_storage_size(), array.nbytes
+    chunk = math.prod(array.chunks or (1,)) * array.dtype.itemsize
+    if array.is_virtual or array.external:
+        raise LayoutError(where, "has its values in other files")
+    if size > MOST_COMPRESSED * stored + BLOCK_BYTES or chunk > LONGEST_CHUNK:
+        raise LayoutError(where, f"claims {size} bytes, of which {stored} are there")
+
+
+def checksums(there: Objects, progress: Callable[[int], None] | None = None) -> dict[str, int]:
     """CRC-32 of every array and attribute (`path@name`), but for CHECKSUMS itself.
 
-    `progress` is told how many bytes were looked at. Raises OSError or RuntimeError that begins
-    with the path of what cannot be read.
+    `progress` is told how many bytes were looked at. Raises LayoutError for what cannot be read.
     """
     found, done = {}, 0
-    there = {path: item for path, item in _objects(file) if item is not None}
     for path, item in sorted(there.items()):
         for name in sorted(item.attrs):
             found[f"{path}@{name}"] = zlib.crc32(_bytes(item.attrs[name]))
@@ -236,7 +286,7 @@ def checksums(file: h5py.File, progress: Callable[[int], None] | None = None) ->
                 for block in _blocks_of(item):
                     crc = zlib.crc32(_bytes(block), crc)
             except (OSError, RuntimeError) as error:
-                raise type(error)(f"/{path}: cannot be read: {first_line(error)}") from error
+                raise LayoutError(f"/{path}", f"cannot be read: {first_line(error)}") from error
             found[path] = crc
             done += item.nbytes
             if progress is not None:
@@ -244,53 +294,16 @@ def checksums(file: h5py.File, progress: Callable[[int], None] | None = None) ->
     return found
 
 
+def write_checksums(file: h5py.File) -> None:
+    """Write the checksums of a file into it, in place of those that are there."""
+    file.pop(CHECKSUMS, None)
+    file[CHECKSUMS] = fixed_texts(json.dumps(checksums(objects(file))))
+
+
 def written_checksums(file: h5py.File) -> dict[str, int]:
     """The checksums that were written with the file."""
     found: dict[str, int] = json.loads(file[CHECKSUMS].asstr()[()])
     return found
-
-
-def unfit(file: h5py.File) -> Iterator[tuple[str, str]]:
-    """Links out of the file, groups in groups in groups, and arrays that claim more bytes than what
-    is stored can give.
-
-    Each as its path and a reason. Reading them would read other files, take hours, or fill the
-    memory.
-    """
-    for path, item in _objects(file):
-        if item is None:
-            yield path, "is a link, which may lead elsewhere"
-        elif path.count("/") >= DEEPEST:
-            yield path, "lies deeper than anything"
-        elif isinstance(item, h5py.Dataset):
-            stored = item.id.get_storage_size()
-            chunk = math.prod(item.chunks or (1,)) * item.dtype.itemsize
-            if item.is_virtual or item.external:
-                yield path, "has its values in other files"
-            elif item.nbytes > MOST_COMPRESSED * stored + BLOCK_BYTES or chunk > LONGEST_CHUNK:
-                yield path, f"claims {item.nbytes} bytes, of which {stored} are there"
-
-
-def _objects(file: h5py.File) -> Iterator[tuple[str, h5py.HLObject | None]]:
-    """Every group and array by its path, the root's is "/"; None for a link to elsewhere.
-
-    Each group is entered once, down to DEEPEST. HDF5's own visitors take ever longer the deeper
-    groups lie in groups.
-    """
-    yield "/", file["/"]
-    waiting, entered = [("", file["/"])], set()
-    while waiting:
-        above, group = waiting.pop()
-        address = h5py.h5o.get_info(group.id).addr
-        if address in entered:
-            continue
-        entered.add(address)
-        for name in group:
-            path, hard = f"{above}{name}", isinstance(group.get(name, getlink=True), h5py.HardLink)
-            item = group[name] if hard else None
-            yield path, item
-            if isinstance(item, h5py.Group) and path.count("/") < DEEPEST:
-                waiting.append((f"{path}/", item))
 
 
 def _bytes(value: object) -> bytes:

@@ -6,19 +6,19 @@ again from the journals of its study and compares both, as `stores_equal` compar
 
 import hashlib
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.errors import UserError, counted, first_line
+from anynet_study.errors import UserError, counted
 from anynet_study.files import sha256_of
 from anynet_study.metrics import CURVES
 from anynet_study.progress import progress_if_long
@@ -28,13 +28,15 @@ from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.hdf5 import (
     CHECKSUMS,
     DAMAGE,
+    LayoutError,
+    Objects,
     checksums,
     creating,
-    unfit,
+    objects,
     written_checksums,
 )
 from anynet_study.store.layout import CIRCUMSTANCES, scores_file, scores_folder
-from anynet_study.store.opening import LayoutError, check_layout, open_store, opened
+from anynet_study.store.opening import check_layout, open_store, opened
 from anynet_study.store.predictions import (
     evaluation_prediction_groups,
     prediction_groups,
@@ -43,8 +45,17 @@ from anynet_study.store.predictions import (
 from anynet_study.store.records import RUN_COLUMNS, mixed_backends
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.tables import EVALUATION_TABLE, OTHER_LABELS, contradicted, read_curve
+from anynet_study.store.tables import (
+    EVALUATION_TABLE,
+    OTHER_LABELS,
+    contradicted,
+    read_curve,
+    runs_table,
+)
 from anynet_study.store.write import write_store
+
+if TYPE_CHECKING:
+    import duckdb
 
 #: All stores of this schema version and later ones have checksums.
 FIRST_WITH_CHECKSUMS = 6
@@ -82,23 +93,27 @@ def verify(path: Path, in_study: bool = False) -> list[Finding]:
     """
     with open_store(path):
         pass
+    found: list[Finding] = []
     try:
         with opened(path) as file:
-            found = [Finding(f"/{place}", what) for place, what in unfit(file)]
-            found = found or list(_changed(file))
-            found += list(_unlike(file)) if all(one.note for one in found) else []
-        if all(one.note for one in found):
-            runs = ResultStore(path).table("runs")
-            mixed = mixed_backends(runs)
-            found += [Finding("/runs/backend", mixed, "none")] if mixed else []
-            found += _scores(path, runs, in_study)
+            there = objects(file)
+            found += _changed(file, there)
+            if all(one.note for one in found):
+                # Whether or not the checksums fit it.
+                check_layout(there, circumstances=True)
+                said = [(f"/predictions, {name}", OTHER_LABELS) for name in contradicted(file)]
+                found += [Finding(where, what, "labels") for where, what in said]
+            if all(one.note for one in found):
+                runs = runs_table(file, RUN_COLUMNS)
+                mixed = mixed_backends(runs)
+                found += [Finding("/runs/backend", mixed, "none")] if mixed else []
+                found += _scores(path, runs, in_study)
         return found
+    except LayoutError as error:
+        return [*found, Finding(error.where, error.what)]
     except UserError:
         raise
     except DAMAGE as error:
-        place, _, reason = first_line(error).partition(": ")
-        if place.startswith("/"):
-            return [Finding(place, reason)]
         return [Finding("/", f"cannot be read: {error}")]
 
 
@@ -128,26 +143,15 @@ def refuse_wrong(path: Path, called: Path) -> None:
             raise UserError(f"{called}: {finding.where} {finding.what}; see anynet-study verify")
 
 
-def _unlike(file: h5py.File) -> Iterator[Finding]:
-    """What does not fit the layout, whether or not the checksums fit."""
-    try:
-        check_layout(file, circumstances=True)
-        for name in contradicted(file):
-            yield Finding(f"/predictions, {name}", OTHER_LABELS, "labels")
-    except LayoutError as error:
-        yield Finding(error.where, error.what)
-
-
-def _changed(file: h5py.File) -> Iterator[Finding]:
+def _changed(file: h5py.File, there: Objects) -> Iterator[Finding]:
     if CHECKSUMS not in file and int(file.attrs["schema_version"]) < FIRST_WITH_CHECKSUMS:
         said = "has no checksums, as it was made before there were any: changes are not noticed"
         yield Finding(Path(file.filename).name, said, "none")
         return
     written = written_checksums(file)
-    arrays: list[int] = []
-    file.visititems(lambda _, item: arrays.append(getattr(item, "nbytes", 0)))
-    with progress_if_long("reading (MB)", sum(arrays) >> 20) as report:
-        found = checksums(file, lambda done: report(done >> 20))
+    size = sum(getattr(item, "nbytes", 0) for item in there.values())
+    with progress_if_long("reading (MB)", size >> 20) as report:
+        found = checksums(there, lambda done: report(done >> 20))
     for place in sorted(written.keys() - found.keys()):
         yield Finding(f"/{place}", "is missing")
     for place in sorted(found.keys() - written.keys()):
@@ -164,44 +168,45 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
     and compared. `store` None: there is none yet, or it is damaged. Raises UserError or OSError as
     `collect`.
     """
-    with tempfile.TemporaryDirectory() as name:
-        again = Path(name) / "again.h5"
-        with RunArrays(again) as arrays:
-            found = _collected(folder, store, arrays)
-            findings = [*_files(found), *_duplicates(found.records)]
-            findings += _specifications(found, arrays)
-            if store is None:
-                return findings
-            try:
-                with open_store(store) as file:
-                    contents = replace(found.contents({}), truths=truths_in(file))
-                with creating(again, again) as file:
-                    write_store(file, contents, found.arranged, arrays)
-                return findings + list(_apart(store, again, _later(found.records, store)))
-            except (UserError, *DAMAGE) as error:
-                what = f"cannot be compared with the journals: {error}"
-                return [*findings, Finding(store.name, what)]
-
-
-def _collected(folder: Path, store: Path | None, arrays: RunArrays) -> Collected:
-    """The records of the journals, with the names and the order that they have in the store."""
     nothing = pa.table({name: pa.array([], pa.string()) for name in ("architecture", "dataset")})
-    if store is None:
-        return Collected(folder, SweepRuns(None), nothing, nothing, {}, arrays)
-    try:
-        with ResultStore(store) as there:
-            names = ("run_id", "dataset", "recipe", "replicate")
-            runs = there.table("runs", [*names, "planned"])
-            rows = zip(*(runs[name].to_pylist() for name in names), strict=True)
-            called = {run_id: (dataset, recipe, n) for run_id, dataset, recipe, n in rows}
-            evaluations = there.table("evaluations", ["evaluation_id", "evaluation", "kind"])
-            ids, *said = (evaluations[name].to_pylist() for name in evaluations.column_names)
-            named = dict(zip(ids, zip(*said, strict=True), strict=True))
-            asked = SweepRuns(called, there.recipes, named)
-            tables = there.table("architectures"), there.table("datasets")
-    except UserError:
-        return Collected(folder, SweepRuns(None), nothing, nothing, {}, arrays)
-    return Collected(folder, asked, *tables, {}, arrays)
+    asked, there, refused = (SweepRuns(None), nothing, nothing), None, list[Finding]()
+    if store is not None:
+        try:
+            there = ResultStore(store)
+            asked = _asked(there)
+        except UserError as error:
+            there, refused = None, [_not_compared(store, error)]
+    with tempfile.TemporaryDirectory() as name, RunArrays(Path(name) / "again.h5") as arrays:
+        found, again = Collected(folder, *asked, {}, arrays), Path(name) / "again.h5"
+        findings = [*_files(found), *_duplicates(found.records), *_specifications(found, arrays)]
+        if there is None:
+            return findings + refused
+        try:
+            with there.opened() as file:
+                contents = replace(found.contents({}), truths=truths_in(file))
+            with creating(again, again) as file:
+                write_store(file, contents, found.arranged, arrays)
+            return findings + list(_apart(there, ResultStore(again), _later(found.records, there)))
+        except (UserError, *DAMAGE) as error:
+            return [*findings, _not_compared(there.path, error)]
+
+
+def _not_compared(store: Path, error: Exception) -> Finding:
+    return Finding(store.name, f"cannot be compared with the journals: {error}")
+
+
+def _asked(store: ResultStore) -> tuple[SweepRuns, pa.Table, pa.Table]:
+    """The names and the order that runs and evaluations have in a store."""
+    with store:
+        names = ("run_id", "dataset", "recipe", "replicate")
+        runs = store.table("runs", names)
+        rows = zip(*(runs[name].to_pylist() for name in names), strict=True)
+        called = {run_id: (dataset, recipe, n) for run_id, dataset, recipe, n in rows}
+        evaluations = store.table("evaluations", ["evaluation_id", "evaluation", "kind"])
+        ids, *said = (evaluations[name].to_pylist() for name in evaluations.column_names)
+        named = dict(zip(ids, zip(*said, strict=True), strict=True))
+        tables = store.table("architectures"), store.table("datasets")
+        return SweepRuns(called, store.recipes, named), *tables
 
 
 def _files(found: Collected) -> Iterator[Finding]:
@@ -254,9 +259,9 @@ _TABLES = {
 }
 
 
-def _later(records: pa.Table, store: Path) -> set[str]:
+def _later(records: pa.Table, store: ResultStore) -> set[str]:
     """Names of the runs and evaluations that were recorded after a store was collected."""
-    known = ResultStore(store).table("journals", ["journal", "bytes"])
+    known = store.table("journals", ["journal", "bytes"])
     sizes = dict(zip(*(column.to_pylist() for column in known.columns), strict=True))
     rows = (records[name].to_pylist() for name in ("run_id", "evaluation_id", "journal", "end"))
     return {
@@ -266,13 +271,13 @@ def _later(records: pa.Table, store: Path) -> set[str]:
     }
 
 
-def _apart(store: Path, again: Path, later: Collection[str]) -> Iterator[Finding]:
+def _apart(store: ResultStore, again: ResultStore, later: Collection[str]) -> Iterator[Finding]:
     """Where a store is not the one that its journals give; `later`: what it cannot have yet."""
     alone: dict[tuple[str, str], list[str]] = {}
     unlike: dict[tuple[str, str], list[str]] = {}
     behind: dict[str, set[str]] = {}
     # Journals may be gone that had another record; what is planned is the sweep's.
-    for found in differences(ResultStore(store), ResultStore(again), ("journal", "planned")):
+    for found in differences(store, again, ("journal", "planned")):
         table = _TABLES.get(found.key, "columns")
         if found.name in later:
             behind.setdefault(table, set()).add(found.name)
@@ -282,12 +287,14 @@ def _apart(store: Path, again: Path, later: Collection[str]) -> Iterator[Finding
             alone.setdefault((table, found.what), []).append(found.name)
     for table, later_names in behind.items():
         what = f"lacks {table} that were recorded since it was collected: "
-        yield Finding(store.name, what + some(sorted(later_names)), "none")
+        yield Finding(store.path.name, what + some(sorted(later_names)), "none")
     for (table, what), names in alone.items():
         if what == "only in the first":
-            yield Finding(store.name, f"has {table} that are in no journal: {some(names)}", "keep")
+            yield Finding(
+                store.path.name, f"has {table} that are in no journal: {some(names)}", "keep"
+            )
         else:
-            yield Finding(store.name, f"lacks {table} of the journals: {some(names)}")
+            yield Finding(store.path.name, f"lacks {table} of the journals: {some(names)}")
     for (table, column), names in unlike.items():
         what = f"is not what the journals say of {table} {some(names)}"
         yield Finding(f"/{table}/{column}", what)
@@ -332,27 +339,31 @@ def differences(
     first: ResultStore, second: ResultStore, ignored: Collection[str]
 ) -> Iterator[Difference]:
     """The differences between two stores; the `ignored` columns of runs are not compared."""
-    with first, second:
-        both = (first, second)
-        yield from _unlike_rows("architecture", *(store.table("architectures") for store in both))
-        yield from _unlike_rows("dataset", *(store.table("datasets") for store in both))
-        yield from _unlike_rows("run_id", *(_runs(store, ignored) for store in both))
-        yield from _unlike_rows("evaluation of", *(_evaluations(store, ignored) for store in both))
+    read: dict[str, Callable[[ResultStore], pa.Table]] = {
+        "architecture": lambda store: store.table("architectures"),
+        "dataset": lambda store: store.table("datasets"),
+        "run_id": lambda store: _runs(store, ignored),
+        "evaluation of": lambda store: _evaluations(store, ignored),
+    }
+    with first, second, engine(memory="80%") as connection:
+        for key, table in read.items():
+            yield from _unlike_rows(connection, key, table(first), table(second))
 
 
-def _unlike_rows(key: str, first: pa.Table, second: pa.Table) -> Iterator[Difference]:
+def _unlike_rows(
+    connection: "duckdb.DuckDBPyConnection", key: str, first: pa.Table, second: pa.Table
+) -> Iterator[Difference]:
     """The differences between two tables whose column `key` names the rows."""
     if first.column_names != second.column_names:
         columns = f"{first.column_names} against {second.column_names}"
         yield Difference("columns of", key, "", columns)
         return
-    with engine(memory="80%") as connection:
-        connection.register("one", first)
-        connection.register("other", second)
-        left, right = (
-            {row[key]: row for row in fetch(connection, statement, most=None).to_pylist()}
-            for statement in ("from one except from other", "from other except from one")
-        )
+    connection.register("one", first)
+    connection.register("other", second)
+    left, right = (
+        {row[key]: row for row in fetch(connection, statement, most=None).to_pylist()}
+        for statement in ("from one except from other", "from other except from one")
+    )
     for mine, yours, which in ((left, right, "first"), (right, left, "second")):
         for name in sorted(mine.keys() - yours.keys()):
             yield Difference(key, name, "", f"only in the {which}")

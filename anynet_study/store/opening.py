@@ -21,6 +21,8 @@ from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import CURVES, words_an_image
 from anynet_study.store.hdf5 import (
     DAMAGE,
+    LayoutError,
+    Objects,
     as_binary,
     get_text,
     get_texts,
@@ -131,59 +133,47 @@ def _check(path: Path, file: h5py.File) -> None:
         )
 
 
-class LayoutError(UserError):
-    """Something in a store that is not as the layout says."""
-
-    def __init__(self, where: str, what: str) -> None:
-        super().__init__(f"{where} {what}")
-        #: A place inside the store, such as /runs/error.
-        self.where = where
-        self.what = what
-
-
-def check_layout(file: h5py.File, circumstances: bool = False) -> None:
-    """Raises LayoutError for the first thing in an open store that is not as `layout` says.
+def check_layout(there: Objects, circumstances: bool = False) -> None:
+    """Raises LayoutError for the first thing in a store that is not as `layout` says.
 
     The values of CIRCUMSTANCES are checked only if asked for: reading them takes as long as all
     others.
     """
     try:
-        _check_root(file)
+        _check_root(there)
         for name in _NEEDED:
-            if name in file or name != "trials":
-                _check_table(file, name)
-        count = _check_runs(file, () if circumstances else CIRCUMSTANCES)
-        _check_ragged(file, "curves", [name for name in CURVES if name in file["curves"]], "f")
-        _check_ragged(file, "specs", ["text"], "u")
-        _check_predictions(file, count)
-        if "evaluations" in file:
-            _check_evaluations(file, count)
+            if name in there or name != "trials":
+                _check_table(there, name)
+        count = _check_runs(there, () if circumstances else CIRCUMSTANCES)
+        curves = [name for name in CURVES if f"curves/{name}" in there]
+        _check_ragged(there, "curves", count, curves, "f")
+        _check_ragged(there, "specs", count, ["text"], "u")
+        _check_predictions(there, count)
+        if "evaluations" in there:
+            _check_evaluations(there, count)
     except LayoutError:
         raise
     except DAMAGE as error:
         raise LayoutError("/", f"cannot be read: {first_line(error)}") from error
 
 
-def _check_root(file: h5py.File) -> None:
+def _check_root(there: Objects) -> None:
     for name in ("runs", "labels", "curves", "specs", "predictions"):
-        if not isinstance(file.get(name), h5py.Group):
+        if not isinstance(there.get(name), h5py.Group):
             raise LayoutError(f"/{name}", "is missing, or no group")
-    planned = file.attrs.get("planned_runs")
+    root = there["/"]
+    planned = root.attrs.get("planned_runs")
     if not np.isscalar(planned) or not isinstance(planned, np.integer | int):
         raise LayoutError("/@planned_runs", "is not a whole number")
-    get_text(file, "created", "")
-    made = json.loads(_array(file, "provenance", "text", ()).asstr()[()])
+    get_text(root, "created", "")
+    made = json.loads(_array(there, "provenance", "text", ()).asstr()[()])
     if not isinstance(made, dict) or not all(isinstance(text, str) for text in made.values()):
         raise LayoutError("/provenance", "is not a JSON object of texts")
 
 
-def _array(file: h5py.File, path: str, kind: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
+def _array(there: Objects, path: str, kind: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
     """The array at a path, of a kind ("text", "whole", "number" or "any") and shape (None: any)."""
-    where = f"/{path.lstrip('/')}"
-    try:
-        array = file[path]
-    except KeyError:
-        array = None
+    where, array = f"/{path}", there.get(path)
     if not isinstance(array, h5py.Dataset):
         raise LayoutError(where, "is missing, or no array")
     sizes, dtype = array.shape, array.dtype
@@ -235,9 +225,9 @@ def _check_distinct(where: str, texts: Collection[str]) -> None:
         raise LayoutError(where, "has a text twice")
 
 
-def _check_table(file: h5py.File, name: str) -> None:
+def _check_table(there: Objects, name: str) -> None:
     """A table whose whole numbers may be missing, and which may have columns of its own."""
-    group = file.get(name)
+    group = there.get(name)
     if not isinstance(group, h5py.Group):
         raise LayoutError(f"/{name}", "is missing, or no group")
     columns = get_texts(group, "columns")
@@ -246,58 +236,58 @@ def _check_table(file: h5py.File, name: str) -> None:
         if column not in columns:
             raise LayoutError(f"/{name}", f"has no column {column}")
     key = _NEEDED[name][0]
-    rows = len(_array(file, f"{name}/{key}", "text", (None,)))
+    keys = _array(there, f"{name}/{key}", "text", (None,))
     for column in columns:
         known = COLUMNS[name].get(column, Column("", None))
         kind = "any" if known.type is None else "text" if is_text(known.type) else "number"
-        array = _array(file, f"{name}/{column}", kind, (rows,))
+        array = _array(there, f"{name}/{column}", kind, keys.shape)
         if kind == "number":
             _check_values(f"/{name}/{column}", known, array[()])
-    _check_distinct(f"/{name}/{key}", read_texts(group[key]).to_pylist())
+    _check_distinct(f"/{name}/{key}", read_texts(keys).to_pylist())
 
 
-def _check_runs(file: h5py.File, skipped: Collection[str]) -> int:
+def _check_runs(there: Objects, skipped: Collection[str]) -> int:
     """The number of runs; the values of the columns that are `skipped` are not read."""
-    ids = _array(file, "runs/run_id", "text", (None,))[()]
+    ids = _array(there, "runs/run_id", "text", (None,))[()]
     count = len(ids)
     letters = ids.view(np.uint8).reshape(count, ids.itemsize) if ids.dtype.kind == "S" else None
     if letters is None or (count and not (_RUN_ID[letters].all() and letters[:, 0].all())):
         raise LayoutError("/runs/run_id", "has texts that are not letters and digits alone")
     if len(as_binary(ids).unique()) < count:
         raise LayoutError("/runs/run_id", "has a run twice")
-    found = _check_columns(file, "runs", RunRecord, count, ("run_id", *skipped))
+    found = _check_columns(there, "runs", RunRecord, count, ("run_id", *skipped))
     unknown = np.flatnonzero(np.isnan(found["error"]))
     if set(found["status"].take(arrow.numbers(unknown)).to_pylist()) - {"failed"}:
         raise LayoutError("/runs/error", "has values that are not percentages: nan")
     for name in ("architecture", "dataset"):
         if "" in found[name].unique().to_pylist():
             raise LayoutError(f"/runs/{name}", "has an empty text")
-    _array(file, "labels/recipe", "text", (None,))
-    ends = _array(file, "curves/offsets", "whole", (count + 1,))[()]
+    _array(there, "labels/recipe", "text", (None,))
+    ends = _array(there, "curves/offsets", "whole", (count + 1,))[()]
     if not np.array_equal(np.diff(ends), found["epochs"]):
         raise LayoutError("/curves/offsets", "are not those of curves of /runs/epochs")
     return count
 
 
 def _check_columns(
-    file: h5py.File, table: str, record: type, count: int, skipped: Collection[str]
+    there: Objects, table: str, record: type, count: int, skipped: Collection[str]
 ) -> dict[str, Any]:
     """The values of the columns of /runs or /evaluations, but for those that are skipped.
 
     A column may be absent if records once did not have it.
     """
     later = {one.name for one in fields(record) if one.default is not MISSING}
-    there, plain = {*file[table]}, file.attrs["schema_version"] >= FIRST_PLAIN
+    plain = there["/"].attrs["schema_version"] >= FIRST_PLAIN
     found: dict[str, Any] = {}
     for name, column in COLUMNS[table].items():
-        if name not in there and name in later:
-            continue
         path, text = f"{table}/{name}", column.type is not None and is_text(column.type)
+        if path not in there and name in later:
+            continue
         coded = text and not plain and name != "run_id"
         kind = "text" if text else "number" if column.type == pa.float64() else "whole"
-        array = _array(file, path, "whole" if coded else kind, (count,))
+        array = _array(there, path, "whole" if coded else kind, (count,))
         if coded:
-            _array(file, f"labels/{name}", "text", (None,))
+            _array(there, f"labels/{name}", "text", (None,))
         if name not in skipped and (column.legal or name in _NAMES or not text):
             found[name] = stored_values(array)
             _check_values(f"/{path}", column, found[name])
@@ -322,41 +312,45 @@ def stored_values(array: h5py.Dataset) -> pa.DictionaryArray | Numbers:
     return pa.DictionaryArray.from_arrays(arrow.numbers(values.astype(np.int32)), texts)
 
 
-def _check_ragged(file: h5py.File, name: str, arrays: Collection[str], kind: str) -> None:
+def _check_ragged(
+    there: Objects, name: str, count: int, arrays: Collection[str], kind: str
+) -> None:
     """Arrays of all runs end to end, and where those of each begin."""
-    count = len(file["runs/run_id"])
-    ends = _array(file, f"{name}/offsets", "whole", (count + 1,))[()].astype(np.int64)
+    ends = _array(there, f"{name}/offsets", "whole", (count + 1,))[()].astype(np.int64)
     if ends[0] != 0 or (np.diff(ends) < 0).any():
         raise LayoutError(f"/{name}/offsets", "do not rise from 0")
     if not arrays:
         raise LayoutError(f"/{name}", "is empty")
     for array in arrays:
-        found = _array(file, f"{name}/{array}", "number", (int(ends[-1]),))
+        found = _array(there, f"{name}/{array}", "number", (int(ends[-1]),))
         if found.dtype.kind != kind:
             raise LayoutError(f"/{name}/{array}", f"is of type {found.dtype}")
 
 
-def _check_predictions(file: h5py.File, count: int) -> None:
+def _check_predictions(there: Objects, count: int) -> None:
     classes: dict[str, Any] = {}
-    if "classes" in file["datasets"]:
-        names, sizes = read_texts(file["datasets/dataset"]), file["datasets/classes"][()]
+    if "datasets/classes" in there:
+        names, sizes = read_texts(there["datasets/dataset"]), there["datasets/classes"][()]
         classes = dict(zip(names.to_pylist(), sizes.tolist(), strict=True))
-    images = file["runs/images"][()]
-    for group in prediction_groups(file):
+    images = there["runs/images"][()]
+    for group in prediction_groups(there["/"]):
         place, dataset, kind = group.name, get_text(group, "dataset"), kind_of(group)
         if place != prediction_group(dataset) or kind not in ("class", "correct", "labels"):
             raise LayoutError(place, f"is of dataset {dataset!r} and kind {kind!r}")
-        width = _check_classes(file, place, "run", count, images)
+        width = _check_classes(there, place, "run", count, images)
         if kind == "labels" and width % words_an_image(int(np.nan_to_num(classes.get(dataset, 1)))):
             raise LayoutError(f"{place}/classes", "is not as wide as its number of classes asks")
-        if "labels" in group and _array(file, f"{place}/labels", "whole", (width,)).dtype != "u2":
+        if (
+            "labels" in group
+            and _array(there, f"{place[1:]}/labels", "whole", (width,)).dtype != "u2"
+        ):
             raise LayoutError(f"{place}/labels", "is not of type uint16")
 
 
-def _check_classes(file: h5py.File, place: str, key: str, count: int, lengths: Numbers) -> int:
+def _check_classes(there: Objects, place: str, key: str, count: int, lengths: Numbers) -> int:
     """The number of columns of a group of predictions."""
-    array = _array(file, f"{place}/classes", "whole", (None, None))
-    rows = _array(file, f"{place}/{key}", "whole", (array.shape[0],))[()].astype(np.int64)
+    array = _array(there, f"{place[1:]}/classes", "whole", (None, None))
+    rows = _array(there, f"{place[1:]}/{key}", "whole", (array.shape[0],))[()].astype(np.int64)
     if rows.size and not 0 <= rows.min() <= rows.max() < count:
         raise LayoutError(f"{place}/{key}", f"has rows beyond the {count} that there are")
     if (np.diff(rows) <= 0).any():
@@ -368,16 +362,16 @@ def _check_classes(file: h5py.File, place: str, key: str, count: int, lengths: N
     return int(array.shape[1])
 
 
-def _check_evaluations(file: h5py.File, runs: int) -> None:
-    count = len(_array(file, "evaluations/run", "whole", (None,)))
-    found = _check_columns(file, "evaluations", EvaluationRecord, count, ())
-    known = read_texts(_array(file, "labels/evaluation", "text", (None,)))
+def _check_evaluations(there: Objects, runs: int) -> None:
+    count = len(_array(there, "evaluations/run", "whole", (None,)))
+    found = _check_columns(there, "evaluations", EvaluationRecord, count, ())
+    known = read_texts(_array(there, "labels/evaluation", "text", (None,)))
     if set(found["evaluation"].unique().to_pylist()) - set(known.to_pylist()):
         raise LayoutError("/labels/evaluation", "lacks a name of /evaluations/evaluation")
     if count and not 0 <= found["run"].min() <= found["run"].max() < runs:
         raise LayoutError("/evaluations/run", f"has rows beyond the {runs} runs")
-    for group in evaluation_prediction_groups(file):
+    for group in evaluation_prediction_groups(there["/"]):
         named = get_text(group, "dataset"), get_text(group, "evaluation")
         if group.name != prediction_group(*named):
             raise LayoutError(group.name, f"is of {named[1]!r} of runs on {named[0]!r}")
-        _check_classes(file, group.name, "row", count, found["predicted"])
+        _check_classes(there, group.name, "row", count, found["predicted"])

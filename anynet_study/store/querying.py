@@ -118,9 +118,10 @@ def _sorted(
     with engine() as connection:
         selection = Selection(connection, legal, where)
         needed = list(dict.fromkeys([*map(_column, sort), *selection.named]))
-        rows = read(list(dict.fromkeys([*shown, *needed])))
         order = [_order(key, selection[_column(key)]) for key in sort]
-        return rows.select(shown).take(selection.rows(rows.select(needed), order))
+        kept = selection.rows(read(needed or legal[:1]), order)
+    # Not before: what DuckDB takes and all that is shown need not be in memory at one time.
+    return read(shown).take(kept)
 
 
 def _column(key: str) -> str:

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from anynet_study import arrow
 from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES, from_words
-from anynet_study.store.hdf5 import get_text, read_texts, unfit
+from anynet_study.store.hdf5 import LayoutError, get_text, objects, read_texts
 from anynet_study.store.layout import TableName
 from anynet_study.store.opening import (
-    LayoutError,
     check_layout,
     naming_damage,
     open_store,
@@ -429,10 +428,8 @@ class ResultStore(Results):
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         with self.opened() as file:
-            for place, what in unfit(file):
-                raise UserError(f"{self.path}: /{place} {what}; no store of anynet-study does")
             try:
-                check_layout(file)
+                check_layout(objects(file))
             except LayoutError as error:
                 raise UserError(f"{self.path}: {error}: not a store of anynet-study") from error
 

@@ -1,4 +1,4 @@
-"""Several results stores read as one, and how to find the stores that a user names."""
+"""Several results stores read as one, a part of one, and how to find those that a user names."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anynet_study import arrow
 from anynet_study.errors import UserError
 from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.layout import TableName
+from anynet_study.store.querying import select
 from anynet_study.store.records import RUN_COLUMNS
 from anynet_study.store.results import Results, ResultStore, RunPredictions
 from anynet_study.store.tables import EVALUATIONS_SHOWN, check_columns
@@ -22,8 +24,17 @@ from anynet_study.store.tables import EVALUATIONS_SHOWN, check_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Tables that are merged, and the column that a row is known by.
-KEYS: Mapping[TableName, str] = {"architectures": "architecture", "datasets": "dataset"}
+#: What says of which run, architecture or dataset a row of a table is.
+KEYS: Mapping[TableName, str] = {
+    "runs": "run_id",
+    "evaluations": "run_id",
+    "curves": "run_id",
+    "trials": "run_id",
+    "architectures": "architecture",
+    "datasets": "dataset",
+}
+#: Tables of which several stores have the same rows: the first store's count.
+MERGED: tuple[TableName, ...] = ("architectures", "datasets")
 #: Columns of a dataset that the meaning of its errors depends on.
 MEANING = {"content_hash", "variant", "classes", "metric"}
 Answer = TypeVar("Answer")
@@ -106,11 +117,11 @@ class ResultStores(Results):
             for name, told in list(unlike.items())[:1]:
                 said = "runs whose error is not the same in all stores"
                 lines.append(f"{said}: {len(unlike)}, such as {name}: {told}; the first counts")
-            for table, key in KEYS.items():
+            for table in MERGED:
                 differing = self._differing(table)
                 for name, columns in list(differing.items())[:1]:
                     column, told = next(iter(columns.items()))
-                    said = f"{key}s that are not the same in all stores: {len(differing)}, such as"
+                    said = f"{table} that are not the same in all stores: {len(differing)}, such as"
                     lines.append(f"{said} {name}: {column} is {told}")
         return lines
 
@@ -144,7 +155,7 @@ class ResultStores(Results):
     def columns(self, table: TableName) -> list[str]:
         if table == "errors":
             return ["architecture", *map(str, self.errors().columns)]
-        names = [] if table in KEYS or table == "classes" else ["store"]
+        names = [] if table in (*MERGED, "classes") else ["store"]
         names += [name for store in self.stores for name in store.columns(table)]
         return list(dict.fromkeys(names))
 
@@ -201,7 +212,7 @@ class ResultStores(Results):
     def _read(self, table: TableName, columns: Sequence[str]) -> pa.Table:
         check_columns(columns, self.columns(table))
         with self:
-            if table in KEYS:
+            if table in MERGED:
                 rows = self._stacked(table)
                 first = ~rows[KEYS[table]].to_pandas().duplicated()
                 return rows.filter(pa.array(first)).select(columns)
@@ -218,13 +229,8 @@ class ResultStores(Results):
     ) -> pa.Table:
         """The rows of a store that count, with those of the columns that it has, and its name."""
         store = self.stores[number]
-        keys = {
-            "evaluations": ["run_id", "evaluation_id"],
-            "runs": ["run_id"],
-            "curves": ["run_id"],
-            "trials": ["run_id"],
-        }
-        keyed = keys.get(table, [])
+        keyed = [KEYS[table]] if table in KEYS else []
+        keyed += ["evaluation_id"] * (table == "evaluations")
         own = [name for name in columns if name in store.columns(table)]
         names = list(dict.fromkeys([*own, *keyed])) or store.columns(table)
         rows = store.table(table, names, **options)
@@ -283,6 +289,69 @@ def stacked(tables: Sequence[pa.Table]) -> pa.Table:
             filled = filled.dictionary_encode() if pa.types.is_dictionary(field.type) else filled
             table = table.set_column(number, field.name, filled)
     return table
+
+
+class StorePart(ResultStore):
+    """A results store as it would be with only the runs that fulfil a condition.
+
+    The condition is on the columns of runs, those of their architecture and dataset included, as of
+    `query`. Architectures, datasets and recipes are those that some kept run has. What runs are
+    kept is found once; those that are collected later are not.
+
+    >>> part = StorePart(ResultStore("results.h5"), "d1 >= 2 and stem = 'cifar'")  # doctest: +SKIP
+    >>> part.errors()  # doctest: +SKIP
+    """
+
+    def __init__(self, store: ResultStore, where: str) -> None:
+        """Raises UserError for what is no condition, and where it keeps no run."""
+        super().__init__(store.path)
+        self.where = where
+        names = ["run_id", "architecture", "dataset", "recipe"]
+        kept = select(store, where=where, columns=names)
+        if not len(kept):
+            raise UserError(f"{store.path}: no run is kept by the condition {where}")
+        self._kept = {name: kept[name].cast(pa.string()).unique() for name in names}
+
+    def __repr__(self) -> str:
+        return f"<{len(self._kept['run_id']):,} runs of {self.path}, where {self.where}>"
+
+    @property
+    def recipes(self) -> list[str]:
+        kept = self._kept["recipe"].to_pylist()
+        return [
+            name
+            for name in super().recipes
+            if any(one == name or one.startswith(f"{name}/") for one in kept)
+        ]
+
+    @property
+    def planned_runs(self) -> None:
+        """None: it is not known how many runs of the part the sweep asks for."""
+        return None
+
+    def predictions(self, dataset: str) -> RunPredictions:
+        return self._part(super().predictions(dataset))
+
+    def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
+        return self._part(super().evaluation_predictions(dataset, evaluation))
+
+    def _part(self, predicted: RunPredictions) -> RunPredictions:
+        runs, classes = predicted
+        kept = runs["run_id"].isin(self._kept["run_id"].to_pylist())
+        return runs[kept].reset_index(drop=True), classes[kept.to_numpy()]
+
+    def _read(self, table: TableName, columns: Sequence[str]) -> pa.Table:
+        if table not in KEYS:
+            return super()._read(table, columns)
+        names = list(dict.fromkeys([*columns, KEYS[table]]))
+        return self._filtered(super()._read(table, names), KEYS[table]).select(columns)
+
+    def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table:
+        names = list(dict.fromkeys([*columns, "run_id"]))
+        return self._filtered(super()._curves(names, wanted), "run_id").select(columns)
+
+    def _filtered(self, rows: pa.Table, key: str) -> pa.Table:
+        return rows.filter(arrow.numbers(arrow.among(rows[key], self._kept[key])))
 
 
 def find_stores(where: Sequence[str | Path]) -> ResultStore | ResultStores:

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from quick import slow_but
 from small_study import small_study
 
 from anynet_study.analyses import TABLES, drivers, study_of
@@ -149,7 +150,7 @@ def test_the_good_study_has_every_table(name: str, table_of: Callable[[str], pd.
 
 @pytest.mark.parametrize(
     "column",
-    [name if name == "missing" else pytest.param(name, marks=pytest.mark.slow) for name in COLUMNS],
+    slow_but(["missing"], COLUMNS),
 )
 @pytest.mark.parametrize("name", STATED)
 def test_a_bad_column_spoils_only_its_own_rows(
@@ -185,7 +186,7 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize(
     "kind",
-    [name if name == "words" else pytest.param(name, marks=pytest.mark.slow) for name in REFUSED],
+    slow_but(["words"], REFUSED),
 )
 @pytest.mark.parametrize("name", [name for name in TABLES if name not in ELSEWHERE])
 def test_what_is_no_table_of_errors_is_one_line(name: str, kind: str, good: Known) -> None:

@@ -1,19 +1,18 @@
 """`anynet-study compare` on studies, tables and the models of a published test bed."""
 
 import json
-import runpy
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from command import run_script
 from small_study import run_records, small_study, write_store
 from tiny_study import Told, Type, typing_in
 
 from anynet_study import apr
 
 FEW = ["--resamples", 200]
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -212,14 +211,10 @@ def test_families_of_the_published_test_bed(typed: Type, shared_data: Path) -> N
 
 @pytest.mark.slow
 def test_the_script_draws_a_panel_a_dataset(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inputs = [str(home / "plain.csv"), str(home / "better.csv"), str(home / "studies" / "toy")]
     for chosen, code in ((inputs[:2], 0), (inputs[2:], 0), (inputs[1:], 2)):
-        arguments = ["edf.py", *chosen, "-o", str(tmp_path)]
-        monkeypatch.setattr("sys.argv", arguments)
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_path(str(ROOT / "analysis" / "edf.py"), run_name="__main__")
-        assert (ended.value.code or 0) == code
+        assert run_script("edf", *chosen, "-o", str(tmp_path)) == code
     assert "have no dataset in common" in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"edf.png", "edf.pdf", "edf.csv"}

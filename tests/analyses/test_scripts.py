@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from command import run_script
+from quick import slow_but
 from small_study import SmallStudy, run_records, small_study
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools import add_constant
@@ -115,10 +116,7 @@ QUICK = {"figure3", "figure6", "figure_a2", "pareto", "transforms", "edf"}
 
 @pytest.mark.parametrize(
     ("name", "source", "arguments", "stems"),
-    [
-        pytest.param(*case, marks=[] if case[0] in QUICK else [pytest.mark.slow], id=case[0])
-        for case in DRAWING
-    ],
+    slow_but([case for case in DRAWING if case[0] in QUICK], DRAWING),
 )
 def test_figures_are_written_with_what_they_show(
     name: str,

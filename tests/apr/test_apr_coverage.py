@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from quick import slow_but
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -25,7 +26,7 @@ QUICK = {kind(row): row for row in reversed(coverage.ROWS)}.values()
 
 @pytest.mark.parametrize(
     "row",
-    [pytest.param(row, marks=() if row in QUICK else pytest.mark.slow) for row in coverage.ROWS],
+    slow_but(QUICK, coverage.ROWS),
     ids=lambda row: f"{row.what}, {row.population}",
 )
 def test_intervals_hold_and_conclusions_are_seldom_wrong(row: Any) -> None:

@@ -3,7 +3,8 @@
     python compile_kernels.py count|compile SM
 
 count: the variants that the kernels would be compiled for, by name, over sampled architectures.
-compile: machine code of a GPU of architecture SM (80, 90) for each kernel in each of its ways.
+compile: machine code of a GPU of architecture SM (80, 90) for each kernel in each of its ways, for
+90 with each width of a tile.
 Prints JSON. A program of its own: what Triton's interpreter has imported is never compiled.
 """
 
@@ -27,9 +28,9 @@ from triton.runtime.jit import JITFunction
 from anynet_study.design_space import Architecture, DesignSpace, layers
 from anynet_study.models import Backend, build, norm_kernels, use_bfloat16
 
-ARCHITECTURES, RESOLUTIONS, BATCHES = 60, (32, 224), (2, 256)
+ARCHITECTURES, RESOLUTIONS, BATCHES = 15, (32, 224), (2, 256)
 #: Architectures of which a whole network is trained and tested, and their images.
-WHOLE, IMAGES, SIDE = 3, 4, 32
+WHOLE, IMAGES, SIDE = 1, 4, 32
 #: Residual and ReLU of the layers of blocks: the first ones, the shortcut, the last.
 WAYS = ((False, True), (False, False), (True, True))
 #: One for each width of a tile, and a channel alone.
@@ -60,7 +61,8 @@ def main(what: str, capability: int) -> None:
     knobs.runtime.jit_cache_hook = seen
     if what == "compile":
         JITFunction.__getitem__ = _compile_only
-        for width, dtype in (*((it, torch.bfloat16) for it in WIDTHS), (48, torch.float32)):
+        maps = [(48, torch.float32), *((it, torch.bfloat16) for it in WIDTHS)]
+        for width, dtype in maps if capability == 90 else maps[:1]:
             run_kernels(torch.empty(2, 3, 3, width, dtype=dtype).permute(0, 3, 1, 2))
     else:
         sampled = list(DesignSpace.anynetx().sample(ARCHITECTURES, flops=(360e6, 400e6), seed=0))

@@ -28,7 +28,7 @@ def variants(what: str, capability: int, cache: Path) -> dict[str, int]:
 
 @pytest.mark.slow
 def test_variants_do_not_grow_with_architectures_and_batches(tmp_path: Path) -> None:
-    """Of 60 architectures, each with a batch of its own; Triton's keys tell variants apart."""
+    """Of 15 architectures, each with a batch of its own; Triton's keys tell variants apart."""
     assert sum(variants("count", 90, tmp_path).values()) == norm_kernels.MOST_VARIANTS
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from interpreted import DEVICE
+from quick import slow_but
 from torch import Tensor, nn
 
 from anynet_study.models import norm_kernels
@@ -68,7 +69,7 @@ def close(found: Tensor, expected: Tensor, dtype: torch.dtype, what: str) -> Non
 
 @pytest.mark.parametrize(
     ("shape", "dtype", "relu", "summed"),
-    [pytest.param(*it, marks=[pytest.mark.slow] * (it[0] == SHAPES[-1])) for it in CASES],
+    slow_but([case for case in CASES if case[0] != SHAPES[-1]], CASES),
     ids=str,
 )
 def test_results_gradients_and_statistics_are_those_of_torch(

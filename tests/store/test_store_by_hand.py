@@ -1,71 +1,22 @@
 """HDF5 files that somebody made by hand: each mistake is one line, in whatever reads the store."""
 
-import json
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import h5py
 import numpy as np
 import pytest
 from evaluation_factory import make_evaluated
+from h5_changes import Change, at, cast, cut, edited, gone, put
+from quick import slow_but
 
-import anynet_study
 from anynet_study.errors import UserError
-from anynet_study.store import (
-    Files,
-    ImportOptions,
-    ResultStore,
-    TableName,
-    export,
-    import_results,
-    run_sql,
-    verify,
-)
-from anynet_study.store.hdf5 import checksums, fixed_texts, set_text
+from anynet_study.store import ResultStore, TableName, run_sql, verify
+from anynet_study.store.hdf5 import set_text
 
-Change = Callable[[h5py.File], None]
 #: In how many of eight ways each array is changed. All of them, by hand, take some minutes.
 WAYS = 2
-
-
-def put(path: str, values: Any, dtype: Any = None) -> Change:
-    """The array at `path` replaced."""
-
-    def change(file: h5py.File) -> None:
-        attributes = dict(file[path].attrs)
-        del file[path]
-        file[path] = np.asarray(values(file) if callable(values) else values, dtype)
-        file[path].attrs.update(attributes)
-
-    return change
-
-
-def at(path: str, place: Any, value: Any) -> Change:
-    return lambda file: file[path].__setitem__(place, value)
-
-
-def cast(path: str, dtype: Any) -> Change:
-    def change(file: h5py.File) -> None:
-        values = file[path][()]
-        del file[path]
-        file[path] = values.astype(dtype)
-
-    return change
-
-
-def cut(path: str) -> Change:
-    def change(file: h5py.File) -> None:
-        values = file[path][()]
-        del file[path]
-        file[path] = values[:-1]
-
-    return change
-
-
-def gone(path: str) -> Change:
-    return lambda file: file.__delitem__(path)
 
 
 def with_trial(column: str, value: float) -> Change:
@@ -159,51 +110,35 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (folder / "results.h5").read_bytes()
 
 
-def by_hand(path: Path, whole: bytes, change: Change) -> Path:
-    """The store changed, and its checksums made to fit again."""
-    path.write_bytes(whole)
-    with h5py.File(path, "r+") as file:
-        change(file)
-        del file["checksums"]
-        file["checksums"] = fixed_texts(json.dumps(checksums(file)))
-    return path
-
-
-def uses(path: Path) -> list[Callable[[], object]]:
-    """Everything that reads a store."""
+def read_all(path: Path) -> None:
+    """All that queries, exports, imports and reports read of a store."""
     store = ResultStore(path)
-    tables = (name for name in get_args(TableName))
-    return [
-        *((lambda name=name: store.table(name)) for name in tables),
-        lambda: store.predictions("digits"),
-        lambda: store.evaluation_predictions("digits", "blur"),
-        lambda: store.evaluation_errors("digits"),
-        lambda: run_sql(store, "select * from runs"),
-        lambda: export(store, path.with_name("release")),
-        lambda: import_results(Files([path]), path.with_name("n.h5"), ImportOptions(), {}),
-        lambda: anynet_study.load(path).errors,
-    ]
+    for table in get_args(TableName):
+        store.table(table)
+    store.predictions("digits")
+    store.evaluation_predictions("digits", "blur")
+    store.evaluation_errors("digits")
+    run_sql(store, "select * from runs")
 
 
 @pytest.mark.parametrize(
     ("change", "where"),
-    [pytest.param(*it, marks=[pytest.mark.slow] * (n % 4 > 0)) for n, it in enumerate(BY_HAND)],
+    slow_but(BY_HAND[::4], BY_HAND),
 )
 def test_a_mistake_is_named_when_the_store_is_opened(
     tmp_path: Path, whole: bytes, change: Change, where: str
 ) -> None:
-    path = by_hand(tmp_path / "s.h5", whole, change)
+    path = edited(tmp_path / "s.h5", whole, change)
     assert [(one.where, one.note) for one in verify(path)] == [(where, False)]
     with pytest.raises(UserError, match=rf"s\.h5: {where} .*: not a store of anynet-study"):
         ResultStore(path)
 
 
 def test_a_store_without_a_mistake_is_read_by_all(tmp_path: Path, whole: bytes) -> None:
-    path = by_hand(tmp_path / "s.h5", whole, lambda file: None)
+    path = edited(tmp_path / "s.h5", whole)
     assert verify(path) == []
-    for use in uses(path):
-        use()
-    path = by_hand(path, whole, with_trial("trial", 0))
+    read_all(path)
+    path = edited(path, whole, with_trial("trial", 0))
     assert verify(path) == []
 
 
@@ -212,7 +147,7 @@ def test_any_array_of_another_type_shape_or_value_is_an_answer_or_one_line(
     tmp_path: Path, whole: bytes
 ) -> None:
     """Each array is changed in WAYS of eight; what is still a store is read without a fault."""
-    path = by_hand(tmp_path / "s.h5", whole, lambda file: None)
+    path = edited(tmp_path / "s.h5", whole)
     names: list[str] = []
     with h5py.File(path) as file:
         file.visititems(lambda name, item: names.append(name) if hasattr(item, "dtype") else None)
@@ -229,7 +164,6 @@ def test_any_array_of_another_type_shape_or_value_is_an_answer_or_one_line(
             gone(name),
         )
         for turn in range(WAYS):  # the first ways of neighbours, which are of one table, differ
-            by_hand(path, whole, ways[(number + 3 * turn) % len(ways)])
+            edited(path, whole, ways[(number + 3 * turn) % len(ways)])
             with suppress(UserError):
-                for use in uses(path):
-                    use()
+                read_all(path)

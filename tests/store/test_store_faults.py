@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import json
 import os
 import subprocess
 import sys
@@ -16,31 +15,10 @@ from store_factory import as_ordinary_user, gather, make_store, record, write_jo
 from anynet_study.store import JournalWriter, ResultStore, collect, collecting, stores_equal
 
 TESTS = Path(__file__).parents[1]
-#: SIGKILLs of collects.
-KILLS = 30
 
 
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS / "store"), str(TESTS.parent)])}
-
-
-@pytest.mark.slow
-def test_killed_collects_leave_a_whole_store(tmp_path: Path) -> None:
-    script = [sys.executable, str(Path(__file__).with_name("kills.py"))]
-    done = subprocess.run(
-        [*script, str(tmp_path), str(KILLS), "0"],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env=environment(),
-    )
-    assert done.returncode == 0, done.stderr
-    counts: dict[str, int] = json.loads(done.stdout)
-    assert (counts["broken"], counts["fewer"]) == (0, 0)
-    assert counts["replaced"] > 0
-    for name in ("results.h5", "plain.h5"):
-        gather(tmp_path, name)
-    assert stores_equal(tmp_path / "results.h5", tmp_path / "plain.h5") == []
 
 
 COLLECT = """

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from evaluation_factory import EVALUATIONS, make_evaluated
+from quick import slow_but
 from store_factory import failed, gather, make_store, record, write_journal
 
 from anynet_study.design_space import Population
@@ -41,10 +42,7 @@ FORMATS = Path(__file__).parent / "formats"
 #: What the journals and stores of each version hold, but for what it could not say.
 RUNS = [*map(record, range(8)), failed(8)]
 #: Versions of stores; those between the first and the newest are read in CI.
-STORES = [
-    pytest.param(version, marks=[pytest.mark.slow] * (1 < version < SCHEMA_VERSION))
-    for version in range(1, SCHEMA_VERSION + 1)
-]
+STORES = slow_but((1, SCHEMA_VERSION), range(1, SCHEMA_VERSION + 1))
 #: The newest file of each kind. A format that changes needs another one, beside the old.
 NEWEST = {
     "runs": "journal-4-spread.arrow",

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from import_factory import imported, same_errors, written
+from quick import slow_but
 
 from anynet_study import apr
 from anynet_study.design_space import DesignSpace
@@ -77,7 +78,7 @@ WRITERS = {
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(it, marks=[pytest.mark.slow] * (n % 4 > 0)) for n, it in enumerate(WRITERS)],
+    slow_but([*WRITERS][::4], WRITERS),
 )
 def test_every_format_and_shape_gives_the_same_errors(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name)

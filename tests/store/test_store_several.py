@@ -1,10 +1,11 @@
-"""Several stores read as one."""
+"""Several stores read as one, and a part of one."""
 
 import math
 from pathlib import Path
 
 import h5py
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from store_factory import (
@@ -18,7 +19,15 @@ from store_factory import (
 )
 
 from anynet_study.errors import UserError
-from anynet_study.store import ResultStore, ResultStores, collect, find_stores, run_sql, select
+from anynet_study.store import (
+    ResultStore,
+    ResultStores,
+    StorePart,
+    collect,
+    find_stores,
+    run_sql,
+    select,
+)
 
 RUNS = [record(number) for number in range(12)]
 ONE = [*RUNS[:6], failed(6), record(7, error=11.0)]
@@ -193,3 +202,21 @@ def test_a_damaged_store_among_several_is_named(tmp_path: Path) -> None:
         both.runs()
     with pytest.raises(UserError, match=r"b/results.h5: the store is damaged"):
         both.stores[1].errors()
+
+
+def test_a_part_of_a_store_has_the_curves_and_predictions_of_its_runs(tmp_path: Path) -> None:
+    store = ResultStore(make_store(tmp_path, [record(number) for number in range(1, 18)])[0])
+    part = StorePart(store, "d1 = 2 and error > 10")
+    kept = store.runs(["run_id", "d1", "error"]).query("d1 == 2 and error > 10")["run_id"]
+    assert 0 < len(kept) < 17
+    assert part.runs()["run_id"].tolist() == kept.tolist()
+    curves = store.curves()
+    curves = curves[curves["run_id"].isin(kept)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(part.curves(), curves)
+    for dataset in part.datasets()["dataset"]:
+        (runs, all_runs), (classes, every) = zip(
+            part.predictions(dataset), store.predictions(dataset), strict=True
+        )
+        rows = np.flatnonzero(all_runs["run_id"].isin(kept))
+        assert runs["run_id"].tolist() == all_runs["run_id"].iloc[rows].tolist()
+        np.testing.assert_array_equal(classes, every[rows])
