@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -348,13 +348,11 @@ def parse_csv(
 
 
 def _filled(rows: list[list[str]]) -> list[list[str]]:
-    """The rows without columns of nothing at both ends, and without the rule of Markdown."""
-    rows = [row for row in rows if not all(RULE.fullmatch(cell) for cell in row)]
-    while rows and len(rows[0]) > 1 and not any(row[-1].strip() for row in rows):
-        rows = [row[:-1] for row in rows]
-    while rows and len(rows[0]) > 1 and not any(row[0].strip() for row in rows):
-        rows = [row[1:] for row in rows]
-    return rows
+    """The rows without the rule of Markdown, and without columns that hold nothing at all."""
+    rows = [row for row in rows if not all(map(RULE.fullmatch, row))]
+    columns = enumerate(zip_longest(*rows, fillvalue=""))
+    kept = [place for place, column in columns if any(map(str.strip, column))]
+    return [[row[place] for place in kept if place < len(row)] for row in rows]
 
 
 def _rows(text: str, separator: str, strict: bool) -> Any:

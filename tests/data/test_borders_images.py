@@ -67,6 +67,11 @@ def test_parts_of_a_download_beside_a_one_hot_table(tmp_path):
         ("trainA", "trainB", "testA", "testB"),
         ("patient_000_node_1", "patient_020_node_4"),
         ("fold1", "fold2", "fold3"),
+        ("0-999", "1000-1999"),
+        ("JPEGImages", "SegmentationClass"),
+        ("rgb", "depth"),
+        ("img", "ground_truth"),
+        ("original", "augmented"),
     ],
 )
 def test_folders_of_parts_are_no_classes(tmp_path, folders):
@@ -447,21 +452,6 @@ def test_parts_of_one_table_are_read_together(tmp_path):
     refused("could all be the table of images; choose one with --table", tmp_path)
 
 
-@pytest.mark.parametrize(
-    "folders",
-    [
-        ("0-999", "1000-1999"),
-        ("JPEGImages", "SegmentationClass"),
-        ("rgb", "depth"),
-        ("img", "ground_truth"),
-        ("original", "augmented"),
-    ],
-)
-def test_folders_of_ranges_and_of_other_forms_are_no_classes(tmp_path, folders):
-    images(tmp_path, (f"{folder}/{number}.png" for folder in folders for number in range(3)))
-    refused("part of a dataset, not a class", tmp_path)
-
-
 def test_masks_beside_the_images_of_a_class_are_asked_about(tmp_path):
     for kind in ("benign", "normal"):
         images(tmp_path, (f"{kind}/{kind} ({n}).png" for n in range(3)))
@@ -651,6 +641,12 @@ def test_a_flat_split_with_a_table_beside_class_folders(tmp_path):
     rows = (f"val_{n}.jpg\t{kinds[n % 2]}\t0\t32" for n in range(4))
     images(tmp_path, (f"val/images/val_{n}.jpg" for n in range(4)))
     refused("images without class folders, so without labels", tmp_path)
+    rows = [*rows]
+    write(tmp_path / "val_predicted.txt", rows)  # which may be predictions
+    refused("images without class folders, so without labels", tmp_path)
+    write(tmp_path / "val_truth.csv", ["file,label", *(",".join(r.split()[:2]) for r in rows)])
+    assert counts(read(tmp_path), read(tmp_path).test) == dict.fromkeys(kinds, 2)
+    (tmp_path / "val_truth.csv").unlink()
     write(tmp_path / "val/val_annotations.txt", rows)
     listing = read(tmp_path)
     assert counts(listing, listing.train) == dict.fromkeys(kinds, 4)

@@ -283,8 +283,8 @@ def test_names_and_rows_as_spreadsheets_write_them(
         ("model,a,b\nx,10,20\ny,30,26\nMean ± std,20,23\n", "row 'Mean ± std' is the mean"),
         ("model,a,b\nx,10,26\ny,30,20\nBest,10,20\n", "row 'Best' is the min of the others"),
         (
-            "model,a,b,● Natural,c\nx,10,20,15,9\ny,30,20,25,8\nz,8,4,6,5\n",
-            "column '● Natural' is the mean of the datasets beside it",
+            "model,a,b,c,● Natural\nx,10,20,9,15\ny,30,20,8,25\nz,8,4,5,6\n",
+            "column '● Natural' is the mean of the others, or of some side by side",
         ),
         (
             "model,a,b\nv,1,30\nw,2,20\nx,5,21\ny,4,22\nz,3,9\n",
