@@ -290,6 +290,7 @@ def test_names_and_rows_as_spreadsheets_write_them(
             "model,a,b\nv,1,30\nw,2,20\nx,5,21\ny,4,22\nz,3,9\n",
             "column 'a' holds ranks; is it a dataset",
         ),
+        ("|model|a|\n|--|--|\n|x|30|\n|y|?|\n", "row 4, column a: '\\?' is not a number"),
         (",Cars,,Pets,\nmodel,a,b,a,b\nx,1,2,3,4\n", "column 3 has no name; needed is one row of"),
         ("dataset,r50,r18\na,20,30\nb,25,31\n", "swap its rows and columns"),
         ("model,a\nx,0.05\ny,4\nz,6\n", "fractions and percent in one column"),
