@@ -38,7 +38,7 @@ datasets:
   blobs: {per_class: 4}
 recipes:
   basic:
-    {epochs: 1, batch_size: 16, crop: none, flip: false, overrides: {digits: {epochs: 8}}}
+    {epochs: 1, batch_size: 16, crop: none, flip: false, overrides: {digits: {epochs: 4}}}
 launch: {cluster: slurm, checkpoint_seconds: 0.05}
 """
 RUNS = 8
