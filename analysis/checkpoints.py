@@ -47,7 +47,7 @@ def counted_tests(study: Study) -> set[str]:
 def checkpoints(study: Study, output: Output = FOLDER) -> None:
     """Draw checkpoints.png and checkpoints.pdf, and print the best epoch of each network."""
     table = averages(study).sort_values("epoch", kind="stable")
-    figure = plots.curve_grid(table, what="mean error over evaluations")
+    figure = plots.curve_grid(table, what="mean error on tests")
     save(figure, output / "checkpoints", table)
     runs = table.groupby(RUN, sort=False)
     best = table.loc[runs["error"].idxmin()].set_index(RUN)

@@ -28,6 +28,7 @@ from anynet_study.dispatch.opened import open_sweep
 from anynet_study.dispatch.process import Interruption
 from anynet_study.errors import UserError
 from anynet_study.models.foreign import trace_network
+from anynet_study.report import draw_figures
 from anynet_study.store import ResultStore, read_journal
 from anynet_study.store.exporting import population_of
 from anynet_study.study_folder import StudyFolder
@@ -194,6 +195,11 @@ def test_people_read_the_names_of_networks_and_ask_by_them(studied: Path) -> Non
     assert set(shown["a"]) | set(shown["b"]) >= {"plain20", "mine:plain", "mine:transformer"}
     pd.testing.assert_frame_equal(shown.drop(columns=["a", "b"]), ranks.drop(columns=["a", "b"]))
     assert shown.attrs == ranks.attrs
+    (drawn,) = draw_figures(study, studied, ["improvement"], ["svg"])
+    assert not drawn.left_out
+    texts = set(re.findall("<!-- (.*?) -->", drawn.files["svg"].read_text()))
+    assert texts >= {"plain20", "mine:plain", "mine:transformer"}
+    assert not texts & set(study.networks)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from anynet_study import apr, plots
 from anynet_study.analysis import Analysis, StudyFigure
@@ -69,24 +68,22 @@ def mantel(table: pd.DataFrame, seed: int = 0) -> tuple[float, float]:
     """
     names = sorted({*table["source"], *table["target"]})
     place = {name: number for number, name in enumerate(names)}
-    matrices = np.full((2, len(names), len(names)), np.nan)
-    for row in table.itertuples():
+    ranks = np.full((2, len(names), len(names)), np.nan)
+    ranked = table.assign(**table[["distance", "estimate"]].rank())
+    for row in ranked.itertuples():
         one, other = place[row.source], place[row.target]
-        matrices[:, one, other] = matrices[:, other, one] = row.distance, row.estimate
-    upper = np.array(list(combinations(range(len(names)), 2))).T
+        ranks[:, one, other] = ranks[:, other, one] = row.distance, row.estimate
+    ones, others = np.array(list(combinations(range(len(names)), 2))).T
     generator = np.random.default_rng(seed)
-
-    def rho(order: np.ndarray) -> float:
-        pairs = matrices[0][upper[0], upper[1]], matrices[1][order][:, order][upper[0], upper[1]]
-        both = ~np.isnan(pairs[0]) & ~np.isnan(pairs[1])
-        if both.sum() < 3:
-            return 0.0
-        ranks = [scipy.stats.rankdata(values[both]) for values in pairs]
-        return float(np.corrcoef(*ranks)[0, 1]) if all(np.ptp(rank) for rank in ranks) else 0.0
-
-    own = rho(np.arange(len(names)))
-    drawn = [rho(generator.permutation(len(names))) for _ in range(PERMUTATIONS)]
-    return own, float((1 + np.sum(np.abs(drawn) >= abs(own) - 1e-12)) / (PERMUTATIONS + 1))
+    drawn = [generator.permutation(len(names)) for _ in range(PERMUTATIONS)]
+    orders = np.vstack([np.arange(len(names)), *drawn])
+    x, y = np.broadcast_arrays(ranks[0][ones, others], ranks[1][orders[:, ones], orders[:, others]])
+    both = ~np.isnan(x + y)
+    with np.errstate(invalid="ignore"):  # too few pairs, or none that differ: 0
+        x, y = (np.where(both, v - v.mean(axis=1, where=both, keepdims=True), 0) for v in (x, y))
+        rho = (x * y).sum(axis=1) / np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
+    rho = np.where(both.sum(axis=1) < 3, 0, np.nan_to_num(rho))
+    return float(rho[0]), float((1 + np.sum(abs(rho[1:]) >= abs(rho[0]) - 1e-12)) / len(rho))
 
 
 DISTANCE_AND_CORRELATION = Analysis[Study](

@@ -12,6 +12,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from anynet_study.plots.style import styled
+
 #: As figures are saved: of fewer dots, letters are narrower.
 DPI = 200
 #: Pixels by which boxes may overlap: they have room around their letters.
@@ -20,10 +22,12 @@ SLACK = 3
 EDGE = 0.01
 
 
+@styled
 def faults(figure: Figure) -> list[str]:
     """Texts that overlap or are cut, points outside their axes, looks that repeat, raw markup."""
     figure.set_dpi(DPI)
-    FigureCanvasAgg(figure).draw()
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
     found = [*_cut(figure), *_markup(figure)]
     for axes in figure.axes:
         found += [*_overlapping(_of_panel(axes)), *_outside(axes)]

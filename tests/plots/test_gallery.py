@@ -54,7 +54,7 @@ COLUMN = 3.35
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("count", "width"), [(2, None), (7, COLUMN), (13, COLUMN), (24, None)])
+@pytest.mark.parametrize(("count", "width"), [(2, None), (13, COLUMN), (18, None)])
 def test_figures_of_few_and_many_datasets_draw_their_tables(
     count: int, width: float | None, tmp_path: Path
 ) -> None:
