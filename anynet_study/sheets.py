@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -45,7 +45,7 @@ WRITTEN = re.compile(
     r"(?P<spread>[0-9]+(?:[.,][0-9]+)?)\s*%?)?"
 )
 #: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2).
-BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*(?:[^\w\s]|_)+\s*[-+]?\d.*")
+BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*(?:\\[A-Za-z]+|[^\w\s]|_)+\s*[-+]?\d.*")
 #: A number in marks that say something else: **85.5**, 85.5*, \\textbf{85.5}.
 MARKED_NUMBER = re.compile(r"(?:\\[A-Za-z]+|[^\w-])*\d{1,3}(?:[.,]\d+)?(?:\\[A-Za-z]+|[^\w-])*")
 #: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.
@@ -116,6 +116,19 @@ def normal_form(name: str) -> str:
     """
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unicodedata.normalize("NFC", name))
     return re.sub(r"[\W_]+", "_", apart.casefold()).strip("_")
+
+
+def column_called(columns: Collection[str], names: Iterable[str]) -> str | None:
+    """The first column that is called by one of `names`, the surest first, however it is written.
+
+    >>> column_called(["x", "PatientID"], ["patient", "patient_id"])
+    'PatientID'
+    """
+    by_letters: dict[str, str] = {}
+    for name in columns:
+        by_letters.setdefault(normal_form(name).replace("_", ""), name)
+    found = (by_letters.get(name.replace("_", "")) for name in names)
+    return next((name for name in found if name is not None), None)
 
 
 def is_missing(cell: Cell) -> bool:

@@ -255,11 +255,14 @@ def test_further_parts_of_wilds_are_declared(tmp_path):
         ("labels.csv", ",image,breed", "{n},{name}.png,{label}", ("a", "b")),
         ("labels.csv", "sep=;\nfile;label", "{name}.png;{label}", ("a", "b")),
         ("labels.csv", "id,label", "{n},{label}", ("a", "b")),
+        ("labels.csv", "id,label", "{n}.0,{label}", ("a", "b")),
+        ("split_0.csv", "file,Class Name", "{name}.png,{label}", ("a", "b")),
+        ("labels.tsv", "\ufefffile\tlabel\r", "{name}.png\t{label}\r", ("a", "b")),
     ],
 )
 def test_tables_in_every_dialect(tmp_path, file, header, row, classes):
     names = flat(tmp_path, 9)
-    if "{n}," in row and header == "id,label":
+    if header == "id,label":
         for n in range(9):
             (tmp_path / f"images/im{n:03d}.png").rename(tmp_path / f"images/{n:05d}.png")
     rows = [
@@ -508,6 +511,8 @@ def test_an_index_of_images_is_no_table_of_classes(tmp_path):
     [
         ("type", ("train", "test"), None),
         ("phase", ("Training", "Testing"), None),
+        ("split", ("train", "valid"), None),
+        ("is_valid", ("False", "True"), "--split-values False=...,True=..."),
         ("Usage", ("Training", "PublicTest"), "--split-values PublicTest=...,Training=..."),
         ("is_train", ("1", "0"), "--split-values 0=...,1=..."),
     ],
@@ -575,6 +580,8 @@ def test_cells_that_are_classes(tmp_path, cells, classes):
         ("annotations.json", "annotations.json is not read"),
         ("setid.mat", "variables of MATLAB: save the classes as CSV"),
         ("labels.pkl", "a pickle, which can run code"),
+        ("labels.csv.gz", "compressed: unpack it"),
+        ("dataset.json", "dataset.json is not read"),
     ],
 )
 def test_files_of_classes_that_are_not_read_are_named(tmp_path, file, told):
@@ -676,6 +683,11 @@ def test_one_class_alone_is_none(tmp_path):
     """A table for submissions, in which all images have one class."""
     write(tmp_path / "sample.csv", ["id,label", *(f"{name},0" for name in flat(tmp_path, 4))])
     refused("one class alone, '0', from column label of sample.csv.*--label-column", tmp_path)
+    rows = (f"im{n:03d},{n % 2}" for n in range(3))
+    write(tmp_path / "labels.csv", ["id,label", *rows])
+    listing = read(tmp_path)
+    assert counts(listing, listing.train) == {"0": 2, "1": 1}
+    assert listing.tables == {"sample.csv": "is not read: one class alone"}
 
 
 def test_folders_of_numbers_that_hold_class_folders_are_no_classes(tmp_path):

@@ -77,6 +77,7 @@ def test_a_table_of_a_model_zoo(tmp_path: Path) -> None:
         "n_seeds",
         "overall",
         "infer_macts",
+        "arch_index",
         "cars_gap",
         "rank_diff",
         "cars_auc",
@@ -136,6 +137,7 @@ def test_accuracies_that_are_text(tmp_path: Path, cells: tuple[str, ...], median
         ("\\textbf{85.5}", "\\underline{83.5}", "$84.1$"),
         ("85.5†", "~83", "(84)"),
         ("85.5_{0.2}", "83.5_{0.8}", "84.4_{1}"),
+        ("$85.5_{\\pm 0.2}$", "$83.5_{\\pm 0.8}$", "$84.4_{\\pm 1}$"),
     ],
 )
 def test_numbers_with_something_beside_them_do_not_vanish(

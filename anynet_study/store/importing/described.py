@@ -8,7 +8,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anynet_study.design_space import Architecture
-from anynet_study.errors import UserError, first_line
+from anynet_study.errors import UserError, first_line, some_of
 from anynet_study.metrics import Metric
 from anynet_study.sheets import read_sheet, typed
 from anynet_study.store.layout import COLUMNS as OF_STORE
@@ -108,9 +108,8 @@ def dataset_table(known: Known, tables: Sequence[pa.Table], metrics: Mapping[str
             rows[row["dataset"]] = {**said, **rows.get(row["dataset"], {})}
     for name, said in known.items():
         if name not in rows:
-            there = list(rows)[:12]
-            more = ", ..." if len(rows) > len(there) else ""
-            raise UserError(f"dataset {name}: not in the files; there: {', '.join(there)}{more}")
+            there = ", ".join(some_of(rows))
+            raise UserError(f"dataset {name}: not in the files; there: {there}")
         rows[name].update(said)
     # Where a source is named, but no target, all datasets without another part are targets.
     roles = {row.get("role") for row in rows.values()}

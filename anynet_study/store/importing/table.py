@@ -23,12 +23,12 @@ from anynet_study.sheets import (
     read_sheet,
     typed,
 )
-from anynet_study.store.importing.account import TableAccount
 from anynet_study.store.importing.columns import (
     AND,
     ImportOptions,
     Quantity,
     Roles,
+    TableAccount,
     describes,
     roles_of,
     stage_columns,
@@ -85,8 +85,9 @@ class Understood:
     account: TableAccount
     roles: Roles
     cells: Cells
-    #: One per value, in percent.
+    #: One per value, in percent; and the same by model and dataset, the mean where several are.
     errors: NDArray[np.float64]
+    table: pd.DataFrame
 
 
 def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood:
@@ -122,7 +123,7 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
         describing=tuple(cells.models.column_names[1:]),
         ignored=tuple(options.ignore),
     )
-    return Understood(account, roles, cells, errors)
+    return Understood(account, roles, cells, errors, table)
 
 
 def _require_names(sheet: Sheet, roles: Roles) -> None:
@@ -199,9 +200,8 @@ def errors_of_table(sheet: Sheet, options: ImportOptions, known: Known) -> Error
             f"{sheet.path}: column {understood.roles.run['recipe']} holds several recipes; import "
             "the table, and choose one with --recipe"
         )
-    errors = frame.pivot_table("error", "model", "dataset", "mean", observed=True, sort=False)
     names = understood.cells.models["architecture"].to_pylist()
-    errors = errors.reindex(index=names, columns=frame["dataset"].cat.categories)
+    errors = understood.table.reindex(index=names, columns=frame["dataset"].cat.categories)
     errors = errors.rename_axis(index="architecture", columns=None)
     errors.columns = [str(name) for name in errors.columns]
     errors.index = pd.Index(names, name="architecture", dtype=object)
