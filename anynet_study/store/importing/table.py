@@ -98,7 +98,7 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
     """
     sheet, options = datasets_by_pattern(sheet, options)
     sheet = with_joined_model(with_spreads_in_cells(sheet), options)
-    roles = roles_of(sheet.path, list(sheet.columns), options)
+    roles = roles_of(sheet.path, list(sheet.columns), options, known)
     _require_names(sheet, roles)
     cells = read_cells(sheet, roles, options)
     if "metric" in cells.frame:
