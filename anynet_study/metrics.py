@@ -246,6 +246,19 @@ def prediction_error(
     return error_of(OF_CONFUSION[metric](confusion_matrix(truth, predictions, classes)))
 
 
+def widened(level: float, n: float) -> float:
+    """The level of a normal interval as wide as Student's t of n, by the root of n / (n - 1) too.
+
+    Resamples of a small sample vary too little (expanded percentiles: Hesterberg, "What Teachers
+    Should Know About the Bootstrap", 2015). Of fewer than two, as of two.
+    """
+    from scipy.special import ndtr, stdtrit  # takes longer to import than this module
+
+    freedom = max(n - 1, 1)
+    wide = 2 * ndtr(np.sqrt(n / freedom) * stdtrit(freedom, (1 + level) / 2)) - 1
+    return min(float(wide), 1 - 1e-9)  # of very few: all that was drawn
+
+
 def error_interval(
     metric: str,
     truth: NDArray[Any],
@@ -263,17 +276,11 @@ def error_interval(
     images without an error do not say that there is none: the prior is Jeffreys's of an error.
     The interval holds the error itself. Of images of several classes each has one weight, and the
     image more is spread over the classes, by their share of the images: half of it rightly said,
-    a quarter missed, a quarter said wrongly; percentiles are as much farther out as Student's t
-    reaches than the normal distribution (Hesterberg, "What Teachers Should Know About the
-    Bootstrap", 2015).
+    a quarter missed, a quarter said wrongly; the interval is `widened` for so few images.
     """
     generator, images = np.random.default_rng(seed), len(truth)
     if truth.ndim == 2:
-        from scipy.special import ndtr, stdtrit  # takes longer to import than this module
-
-        freedom = max(images - 1, 1)
-        farther = np.sqrt(images / freedom) * stdtrit(freedom, (1 + level) / 2)
-        level = float(2 * ndtr(farther) - 1)
+        level = widened(level, images)
         weights = generator.standard_exponential((resamples, images))
         has, says = truth.astype(np.float64), predictions.astype(np.float64)
         more = has.mean(axis=0) / (2 * truth.shape[1])

@@ -188,18 +188,15 @@ start() {
     echo "$SLURM_CONF"
 }
 
-# Ends the process of a pid file if it still is the daemon that wrote it.
+# Ends the process of a pid file at once, if it still is the daemon that wrote it: nothing of it is
+# to be kept.
 end() {
     local daemon=$1 pid_file=$2 pid
     [[ -e $pid_file ]] || return 0
     pid=$(<"$pid_file")
     [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$daemon" ]] || return 0
-    kill "$pid"
-    for _ in {1..100}; do
-        [[ -e /proc/$pid ]] || return 0
-        sleep 0.1
-    done
     kill -KILL "$pid"
+    while [[ -e /proc/$pid ]]; do sleep 0.1; done
 }
 
 stop() {

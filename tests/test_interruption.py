@@ -19,16 +19,16 @@ from anynet_study.store import stores_equal
 #: Steps enough that a kill finds every worker at a run; two replicates of a half.
 SWEEP = [
     "datasets={digits: {per_class: 60}, blobs: {per_class: 60}}",
-    "recipes.basic.epochs=4",
+    "recipes.basic.epochs=2",
     "replicates={count: 2, architectures: 2}",
     "launch.workers=2",
 ]
-HOW = ("kill launcher", "kill all", "ctrl-c")
+HOW = ("kill launcher", "ctrl-c")
 LONGEST_WAIT = 600.0
 
 
 def interrupt(process: "subprocess.Popen[bytes]", how: str) -> None:
-    """End the launcher alone, or with all its workers, or as Ctrl-C on a terminal does."""
+    """End the launcher alone, or with all its workers, as Ctrl-C on a terminal does."""
     launcher = psutil.Process(process.pid)
     workers = launcher.children(recursive=True)
     for each in [launcher] if how == "kill launcher" else [launcher, *workers]:
@@ -62,7 +62,7 @@ def test_interruptions_change_nothing(tmp_path: Path) -> None:
         ):
             assert time.monotonic() < until, "no run ends"
             time.sleep(0.05)
-        time.sleep(moments.uniform(0, 1))
+        time.sleep(moments.uniform(0, 0.3))
         if process.poll() is None:
             interrupt(process, how)
         now = Recorded.read(ours / "journals").runs

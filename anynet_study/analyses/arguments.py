@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import partial, wraps
 from glob import escape, glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -184,13 +184,13 @@ OPTIONS = (
 TABLE_OPTIONS = ("distances", "accuracy", "fraction")
 
 
-def with_study_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `StudyOptions` in place of its last parameter, `options`.
+def with_options(kind: Callable[..., Any], function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the fields of a dataclass as options, in place of its parameter `options`.
 
     Called from Python, it takes them as keywords. A parameter of its own replaces the option of
     that name.
     """
-    hints = get_type_hints(StudyOptions, include_extras=True)
+    hints = get_type_hints(kind, include_extras=True)
     own = inspect.signature(function, eval_str=True)
     kept = [own.parameters[name] for name in own.parameters if name != "options"]
     added = [
@@ -200,7 +200,7 @@ def with_study_options(function: Callable[..., None]) -> Callable[..., None]:
             default=option.default,
             annotation=hints[option.name],
         )
-        for option in fields(StudyOptions)
+        for option in fields(kind)  # type: ignore[arg-type]
         if option.name not in own.parameters
     ]
 
@@ -209,11 +209,14 @@ def with_study_options(function: Callable[..., None]) -> Callable[..., None]:
     @wraps(function)
     def command(*args: Any, **kwargs: Any) -> None:
         told = {name: kwargs.pop(name) for name in names if name in kwargs}
-        function(*args, options=StudyOptions(**told), **kwargs)
+        function(*args, options=kind(**told), **kwargs)
 
     command.__signature__ = own.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
     command.__annotations__ = {given.name: given.annotation for given in [*kept, *added]}
     return command
+
+
+with_study_options = partial(with_options, StudyOptions)
 
 
 def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "Roles | str | None":

@@ -57,7 +57,7 @@ from anynet_study.apr.population import (
     stages_of,
     weights_of,
 )
-from anynet_study.apr.power import Plan, power
+from anynet_study.apr.power import Plan, power, robust_power
 from anynet_study.apr.predictions import (
     UNKNOWN,
     correctness,
@@ -191,6 +191,7 @@ __all__ = [
     "resample",
     "resample_correlations",
     "restrict",
+    "robust_power",
     "robustness_lines",
     "sampling_gaps",
     "sampling_intervals",

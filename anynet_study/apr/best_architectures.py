@@ -11,11 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr.bootstrap import resample, widened
+from anynet_study.apr.bootstrap import resample
 from anynet_study.apr.error_tables import FEWEST, check_columns, check_errors
 from anynet_study.apr.options import Floats, Multiplicities, check_level, with_attrs
 from anynet_study.apr.population import PARAMETERS, parameters_of, stages_of
 from anynet_study.errors import UserError
+from anynet_study.metrics import widened
 
 COLUMNS = ["bin", "from", "to", "architectures", "averaged", "mean", "low", "high", "best", "note"]
 

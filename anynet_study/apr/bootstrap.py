@@ -19,13 +19,14 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtr, ndtri
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from anynet_study.apr.error_tables import FEWEST
 from anynet_study.apr.interval_formulas import difference_interval, small_sample_interval
 from anynet_study.apr.kernels import Kernel, Scratch, make_kernel
 from anynet_study.apr.options import Floats, Ints, Method, Multiplicities
+from anynet_study.metrics import widened
 
 Item = TypeVar("Item")
 #: Values in which a thread looks for percentiles before it takes further ones.
@@ -406,17 +407,6 @@ def resampled_mean(values: Floats, resamples: int, seed: int) -> Resampled:
     return resample(
         lambda counts: counts @ values / counts.sum(axis=1), len(values), resamples, seed
     )
-
-
-def widened(level: float, n: float) -> float:
-    """The level of a normal interval as wide as Student's t of n, by the root of n / (n - 1) too.
-
-    Resamples of a small sample vary too little (expanded percentiles: Hesterberg, "What Teachers
-    Should Know About the Bootstrap", 2015). Of fewer than two, as of two.
-    """
-    freedom = max(n - 1, 1)
-    wide = 2 * ndtr(np.sqrt(n / freedom) * stdtrit(freedom, (1 + level) / 2)) - 1
-    return min(float(wide), 1 - 1e-9)  # of very few points: all that was drawn
 
 
 def percentiles(

@@ -18,7 +18,6 @@ from anynet_study.apr.bootstrap import (
     pairwise,
     resample,
     resample_correlations,
-    widened,
 )
 from anynet_study.apr.correlations import DRAWS_BYTES
 from anynet_study.apr.error_tables import check_errors, check_long
@@ -30,6 +29,7 @@ from anynet_study.apr.options import (
     with_attrs,
 )
 from anynet_study.errors import UserError
+from anynet_study.metrics import widened
 
 #: Where the ICC is as good as -1, which has no place on Fisher's scale.
 SMALLEST_ICC = 1e-9 - 1

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
+from scipy.optimize import brentq
+from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
 from anynet_study.apr.bootstrap import Resampled, complete_in, resample_correlations, stacked
 from anynet_study.apr.error_tables import check_columns, check_errors
@@ -20,6 +21,8 @@ from anynet_study.apr.simultaneous import can_be_largest, counted
 from anynet_study.apr.verdicts import is_best
 from anynet_study.errors import UserError
 
+#: Parts of equal probability into which the variance between targets is divided.
+CHANCES = 10_000
 COLUMNS = [
     *("proxy", "minus", "estimate", "low", "high", "random_low", "random_high"),
     *("new_low", "new_high", "between_std", "without", "estimate_without"),
@@ -141,12 +144,8 @@ def random_average(statistics: Resampled, level: float) -> dict[str, float]:
     error of the architectures, which the targets share in part; its covariances are those of the
     resamples. The mean over T then has the variance s**2 / T + c, of the variance s**2 between the
     T estimates and the mean covariance c of two of them, and Student's t with Satterthwaite's
-    degrees of freedom, as s**2 has T - 1. What is true of one further target is as far off as that
-    and s at most, of T - 1 degrees of freedom. s holds sampling error as well: with `between_std`
-    in its place (Higgins, Thompson and Spiegelhalter, "A re-evaluation of random-effects
-    meta-analysis", 2009), which few targets tell badly, 85% to 92% of nominal 95% intervals held
-    the truth where that error is about as large as what is the targets' own; these hold it in 95%
-    to 100% (`benchmarks/coverage.py`). NaN for fewer than two targets.
+    degrees of freedom, as s**2 has T - 1. `_reach_of_new` says how far off a new target may be. NaN
+    for fewer than two targets.
     """
     values, count = statistics.estimate, len(statistics.estimate)
     names = ["random_low", "random_high", "new_low", "new_high", "between_std"]
@@ -164,6 +163,31 @@ def random_average(statistics: Resampled, level: float) -> dict[str, float]:
     freedom = (count - 1) * (variance / by_targets) ** 2 if by_targets > 0 else np.inf
     tail = (1 + level) / 2
     reach = stdtrit(min(freedom, 1e6), tail) * np.sqrt(variance)
-    farther = stdtrit(count - 1, tail) * np.sqrt(variance + by_targets * count)
+    farther = _reach_of_new(count, spread, max(single - shared, 0.0), max(shared, 0.0), tail)
     ends = (mean - reach, mean + reach, mean - farther, mean + farther, np.sqrt(between))
     return dict(zip(names, map(float, ends), strict=True))
+
+
+def _reach_of_new(count: int, spread: float, own: float, shared: float, tail: float) -> float:
+    """How far the truth of one more target may be from the mean estimate of `count` targets.
+
+    Estimates have the variance `spread`; their sampling errors the variance own + shared, of which
+    `shared` is common to all. What is true of a new target is off by what is its own and by the
+    error of the mean. The variance of the former has a confidence distribution: (count - 1) spread
+    over chi-squared of count - 1 degrees of freedom, less `own`, and 0 at least. The reach is the
+    quantile `tail` over that (Nagashima, Noma and Furukawa, "Prediction intervals for
+    random-effects meta-analysis: A confidence distribution approach", 2019; here of equal
+    variances, so that nothing need be drawn). Without sampling error it is Student's.
+
+    Intervals at 95% held the truth in 93% to 97% of simulated studies of 2 to 15 targets whose
+    sampling error was less than what is targets' own, and in more where it was larger. The usual
+    one, with the estimated variance between targets (Higgins, Thompson and Spiegelhalter, "A
+    re-evaluation of random-effects meta-analysis", 2009), does so in 85% to 92%.
+    """
+    freedom, chances = count - 1, (np.arange(CHANCES) + 0.5) / CHANCES
+    between = np.maximum(freedom * spread / chdtri(freedom, chances) - own, 0)
+    off = np.sqrt(between + (between + own) / count + shared)
+    if not off.any():
+        return 0.0
+    most = 1.01 * ndtri(tail) * off.max()
+    return float(brentq(lambda reach: ndtr(reach / off).mean() - tail, 0, most))

@@ -24,13 +24,13 @@ from anynet_study.apr.bootstrap import (
     complete_in,
     resample,
     resample_correlations,
-    widened,
 )
 from anynet_study.apr.error_tables import check_errors
 from anynet_study.apr.noise import first_runs, reliabilities
 from anynet_study.apr.options import Floats, Multiplicities, check_choice, check_level, with_attrs
 from anynet_study.apr.roles import Roles
 from anynet_study.errors import UserError
+from anynet_study.metrics import widened
 
 Keep = Literal["best", "mean"]
 COLUMNS = [
@@ -74,7 +74,7 @@ def selection_regret(
     the first runs.
 
     Intervals are BCa intervals over architectures, with all of their runs; nominal 95% ones held
-    the expected regret of normal errors in 94% to 98% of simulated studies of 14 to 500
+    the expected regret of normal errors in 93% to 97% of simulated studies of 14 to 500
     (`benchmarks/coverage.py`). n counts the architectures with an error on the target and on every
     member that has any. NaN where n < 4, k > n, or the proxy is constant; intervals where n < 10.
 

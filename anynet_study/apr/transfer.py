@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from anynet_study.apr.bootstrap import FEWEST_TO_RESAMPLE, resample, widened
+from anynet_study.apr.bootstrap import FEWEST_TO_RESAMPLE, resample
 from anynet_study.apr.error_tables import check_accuracies, check_columns, check_errors
 from anynet_study.apr.fits import Scale, linear_fit, to_scale
 from anynet_study.apr.gaps import image_count
 from anynet_study.apr.options import Floats, Multiplicities, check_choice, check_level, with_attrs
 from anynet_study.errors import UserError
+from anynet_study.metrics import widened
 
 #: Statistics of a fit that have an interval.
 ESTIMATES = ("correlation", "slope", "intercept", "r2", "adjusted_r2")

@@ -1,27 +1,14 @@
 """`anynet-study analyze`: the tables of a study or of a table of errors."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from typer.core import TyperCommand
+from typing import TYPE_CHECKING, Annotated
 
 from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
-from anynet_study.cli.options import AsIs, current, opt
+from anynet_study.cli.options import AsIs, current, opt, writes
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     from anynet_study.study import Study
-
-
-class ListsTables(TyperCommand):
-    """A command whose help ends with the tables that there are."""
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write name and title of every table."""
-        from anynet_study.analyses import ANALYSES, TABLES
-
-        with formatter.section("Tables"):
-            formatter.write_dl([(name, ANALYSES[name].title) for name in TABLES])
 
 
 @with_study_options
@@ -33,10 +20,7 @@ def analyze(
     layout: Annotated[str, opt("text (default), csv, json or latex.", "--format")] = "",
     as_json: Annotated[bool, opt("Same as --format json.", "--json")] = False,
     output: Annotated[
-        Path | None,
-        opt(
-            "A folder for a file per table; or a .txt, .csv, .json or .tex file.", "-o", "--output"
-        ),
+        Path | None, writes("A folder for a file per table; or a .txt, .csv, .json or .tex file.")
     ] = None,
     as_is: AsIs = False,
     *,

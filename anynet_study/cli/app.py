@@ -3,9 +3,9 @@
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from anynet_study.cli.analyze import ListsTables, analyze
+from anynet_study.cli.analyze import analyze
 from anynet_study.cli.class_lists import classes_app
 from anynet_study.cli.compare import compare
 from anynet_study.cli.complexity import complexity
@@ -20,7 +20,7 @@ from anynet_study.cli.labels import captions, folds, label, relabel
 from anynet_study.cli.launch import launch, retry
 from anynet_study.cli.options import opt
 from anynet_study.cli.pilot import pilot
-from anynet_study.cli.plot import ListsFigures, plot
+from anynet_study.cli.plot import plot
 from anynet_study.cli.power import power
 from anynet_study.cli.query import query
 from anynet_study.cli.report import report
@@ -45,6 +45,19 @@ class _Commands(TyperGroup):
             if type(error) is not typer.BadParameter:  # something is missing
                 raise
             raise UserError(error.format_message()) from None
+
+
+class _ListsWhatThereIs(TyperCommand):
+    """A command whose help ends with name and title of each table, or figure, that there is."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        from anynet_study.analyses import ANALYSES
+
+        known = list(ANALYSES.values())
+        figures = [(it.name, it.title) for analysis in known for it in analysis.figures]
+        tables = [(it.name, it.title) for it in known if it.table]
+        with formatter.section("Tables" if self.name == "analyze" else "Figures"):
+            formatter.write_dl(tables if self.name == "analyze" else figures)
 
 
 app = typer.Typer(
@@ -82,9 +95,9 @@ app.command()(sweep)
 app.command("list")(list_)
 for command in (*STUDY, *RESULTS):
     app.command()(command)
-app.command(cls=ListsTables)(analyze)
+app.command(cls=_ListsWhatThereIs)(analyze)
 app.command()(compare)
-app.command(cls=ListsFigures)(plot)
+app.command(cls=_ListsWhatThereIs)(plot)
 app.command()(complexity)
 app.command("import")(import_)
 app.command()(export)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.options import AsJson, Force, opt
+from anynet_study.cli.options import AsJson, Force, opt, writes
 from anynet_study.cli.rows import save_csv
-from anynet_study.cli.tables import column_cells, print_table
+from anynet_study.cli.tables import print_columns, print_table
 from anynet_study.errors import UserError, first_line
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def select(
     picture: Picture = None,
     output: Annotated[
         Path | None,
-        opt("Write the chosen as terms of `data label`.", "--output", "-o", metavar="FILE"),
+        writes("Write the chosen as terms of `data label`.", metavar="FILE"),
     ] = None,
     images_per_class: Annotated[
         int | None,
@@ -193,11 +193,11 @@ def select(
         f"({embedder}) of {found.threshold:.3g}, which {found.reached:.2%} of the unrelated reach"
     )
     shown = found.classes[["class", "term", "captions", "similarity"]].head(SHOWN)
-    print_table(*column_cells(shown.to_dict("list"))[:2], left=2)
+    print_columns(shown.to_dict("list"), left=2)
     if len(found.classes) > SHOWN:
         print(f"and {len(found.classes) - SHOWN:,} more: -o writes all")
     print("\nmost similar of captions and classes that they do not name:")
-    print_table(*column_cells(found.unrelated.to_dict("list"))[:2], left=2)
+    print_columns(found.unrelated.to_dict("list"), left=2)
 
 
 def _keep_images(
@@ -252,7 +252,7 @@ def diversity(
         known = [{key: None if v != v else v for key, v in row.items()} for row in rows]
         print(json.dumps(known, indent=1))
         return
-    print_table(*column_cells(table.to_dict("list"))[:2])
+    print_columns(table.to_dict("list"), left=1)
 
 
 def _listed(path: Path) -> list[str]:

@@ -24,7 +24,6 @@ COLUMNS = {
     "activations": ("activations (M)", 1e6, 2),
     "training_memory": ("memory (GB)", 1e9, 2),
 }
-QUARTILES = {"lowest": 0, "25%": 25, "median": 50, "75%": 75, "highest": 100}
 
 
 def complexity(
@@ -76,11 +75,10 @@ def complexity(
     sources = [*(networks or ()), *(REFERENCE_NAMES if names else ())]
     if not sources:
         raise UserError("name a network, a file or a population; --list shows reference networks")
-    alone = len(sources) == 1 and _population_file(sources[0]) is not None
-    if architecture_id and not alone:
+    file = _population_file(sources[0]) if len(sources) == 1 else None
+    if architecture_id and file is None:
         raise UserError("--id chooses from a population; give its file, and nothing else")
-    if alone and not architecture_id:
-        file = _population_file(sources[0]) or sources[0]
+    if file is not None and not architecture_id:
         _show_population(Population.read(file, resolution, classes, named), batch, as_json)
         return
     found = [_counted(source, architecture_id, resolution, classes, batch) for source in sources]
@@ -245,28 +243,25 @@ def _show_several(networks: Sequence[Network], batch: int) -> None:
 
 def _show_population(population: "Population", batch: int, as_json: bool) -> None:
     """Print the quartiles of what the architectures of a population cost."""
-    import numpy as np
-
+    from anynet_study.cli.population import LABELS, quartiles
     from anynet_study.design_space import MEASURES, Architecture, values_of
 
     values = {name: values_of(population.table[name]) for name in MEASURES}
     values["training_memory"] = population.training_memory(batch)
-    points = list(QUARTILES.values())
-    spread = {name: np.percentile(costs, points).tolist() for name, costs in values.items()}
+    spread = quartiles(values)
     place = {"resolution": population.resolution, "classes": population.classes}
     if as_json:
-        named = {name: dict(zip(QUARTILES, row, strict=True)) for name, row in spread.items()}
-        print(json.dumps({**named, "count": len(population), **place, "batch": batch}))
+        print(json.dumps({**spread, "count": len(population), **place, "batch": batch}))
         return
     print(
         f"{len(population)} architectures at {population.resolution} px, {population.classes} "
         f"classes; memory of training with batch {batch}\n"
     )
     rows = [
-        [COLUMNS[name][0], *(_in_units(name, value) for value in row)]
+        [COLUMNS[name][0], *(_in_units(name, value) for value in row.values())]
         for name, row in spread.items()
     ]
-    print_table(["", *QUARTILES], rows)
+    print_table(["", *LABELS], rows)
     if staged := next((it.id for it in population if isinstance(it, Architecture)), ""):
         print(f"\none of them by its stages: --id {staged}")
 

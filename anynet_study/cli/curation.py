@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from anynet_study.cli.options import AsJson, Force, opt
+from anynet_study.cli.options import AsJson, Force, opt, writes
 from anynet_study.cli.rows import save_csv
-from anynet_study.cli.tables import column_cells, print_table
+from anynet_study.cli.tables import print_columns, print_table
 from anynet_study.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ def duplicates(
     bits: Bits = 14,
     distance: Distance = 0.3,
     picture: Picture = None,
-    output: Annotated[
-        Path | None, opt("Write all pairs to a CSV file.", "--output", "-o", metavar="FILE")
-    ] = None,
+    output: Annotated[Path | None, writes("Write all pairs to a CSV file.", metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find near duplicates: images that are the same but for light, compression or a frame.
@@ -81,8 +79,7 @@ def duplicates(
         f"{found:,} of {len(first):,} images of {first.name} ({share:.2%}) have a near duplicate "
         f"in {second.name}"
     )
-    headings, cells, texts = column_cells(table.head(SHOWN).to_dict("list"))
-    print_table(headings, cells, left=texts)
+    print_columns(table.head(SHOWN).to_dict("list"))
     if len(table) > SHOWN:
         print(f"and {counted(len(table) - SHOWN, 'further pair')}: -o writes all")
 
@@ -161,8 +158,7 @@ def sample_images(
     ] = None,
     force: Force = False,
     output: Annotated[
-        Path | None,
-        opt("Write the manifest of the chosen images.", "--output", "-o", metavar="FILE"),
+        Path | None, writes("Write the manifest of the chosen images.", metavar="FILE")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -1,12 +1,14 @@
 """`anynet-study data`: add datasets as they were downloaded, list them, look at one."""
 
 import json
-from dataclasses import fields
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from anynet_study.analyses.arguments import with_options
 from anynet_study.cli.options import AsJson, Force, opt
 from anynet_study.cli.tables import print_table
 from anynet_study.errors import UserError
@@ -22,36 +24,59 @@ MISSING = {
     "test set": "missing test sets",
 }
 
-#: How a source is read: options of `add` and `inspect`.
-Layout = Annotated[str | None, opt("Read it as this layout, such as class-folders.")]
-Labels = Annotated[str | None, opt("For CIFAR-100: fine (default) or coarse.", metavar="KIND")]
-TestPart = Annotated[str | None, opt("For CCT-20: cis_test or trans_test; for CIFAR-10.1: v4, v6.")]
-PatchSize = Annotated[int | None, opt("For MLC's photos: pixels cut out around a point.")]
-ClassesOf = Annotated[
-    str | None,
-    opt("For ImageNetV2, ObjectNet: the dataset whose classes they have."),
-]
-Table = Annotated[str | None, opt("The table of images, if it is not obvious.", metavar="FILE")]
-ImageColumn = Annotated[str | None, opt("Its column of paths or names of images.", metavar="NAME")]
-LabelColumn = Annotated[
-    str | None, opt("Its column of classes, or columns of 0 and 1.", metavar="NAME,...")
-]
-GroupColumn = Annotated[
-    str | None, opt("Its column of groups, kept whole, or none.", metavar="NAME")
-]
-SplitColumn = Annotated[str | None, opt("Its column of splits, or none.", metavar="NAME")]
-SplitValues = Annotated[
-    str | None,
-    opt("What its values mean, such as 0=train,2=test.", metavar="WORD=PART"),
-]
-LabelSeparator = Annotated[
-    str | None, opt("The separator between several classes in one cell.", metavar="MARK")
-]
-NoClass = Annotated[
-    str | None, opt("The class of images without one; none leaves them out.", metavar="NAME")
-]
-Ignore = Annotated[str | None, opt("Files and folders to leave out.", metavar="NAME,...")]
-IgnoreCase = Annotated[bool, opt("Classes that differ in case only are one.", "--ignore-case")]
+
+@dataclass(frozen=True)
+class Reading:
+    """How a source is read: options of `add` and `inspect`, by the names of `data.Choices`."""
+
+    layout: Annotated[str | None, opt("Read it as this layout, such as class-folders.")] = None
+    labels: Annotated[
+        str | None, opt("For CIFAR-100: fine (default) or coarse.", metavar="KIND")
+    ] = None
+    test_part: Annotated[
+        str | None, opt("For CCT-20: cis_test or trans_test; for CIFAR-10.1: v4, v6.")
+    ] = None
+    patch_size: Annotated[int | None, opt("For MLC's photos: pixels cut out around a point.")] = (
+        None
+    )
+    classes_of: Annotated[
+        str | None, opt("For ImageNetV2, ObjectNet: the dataset whose classes they have.")
+    ] = None
+    table: Annotated[
+        str | None, opt("The table of images, if it is not obvious.", metavar="FILE")
+    ] = None
+    image_column: Annotated[
+        str | None, opt("Its column of paths or names of images.", metavar="NAME")
+    ] = None
+    label_column: Annotated[
+        str | None, opt("Its column of classes, or columns of 0 and 1.", metavar="NAME,...")
+    ] = None
+    group_column: Annotated[
+        str | None, opt("Its column of groups, kept whole, or none.", metavar="NAME")
+    ] = None
+    split_column: Annotated[str | None, opt("Its column of splits, or none.", metavar="NAME")] = (
+        None
+    )
+    split_values: Annotated[
+        str | None, opt("What its values mean, such as 0=train,2=test.", metavar="WORD=PART")
+    ] = None
+    label_separator: Annotated[
+        str | None, opt("The separator between several classes in one cell.", metavar="MARK")
+    ] = None
+    no_class: Annotated[
+        str | None, opt("The class of images without one; none leaves them out.", metavar="NAME")
+    ] = None
+    ignore: Annotated[str | None, opt("Files and folders to leave out.", metavar="NAME,...")] = None
+    ignore_case: Annotated[
+        bool, opt("Classes that differ in case only are one.", "--ignore-case")
+    ] = False
+
+    def choices(self) -> "Choices":
+        """What decides how a source is read."""
+        from anynet_study.data import Choices
+
+        return Choices(**vars(self) | {"ignore_case": "yes" if self.ignore_case else None})
+
 
 data_app = typer.Typer(
     no_args_is_help=True,
@@ -61,6 +86,7 @@ data_app = typer.Typer(
 
 
 @data_app.command()
+@partial(with_options, Reading)
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name that sweeps will use.")],
     source: Annotated[Path, opt("The folder, archive, Parquet or MATLAB file to read.", "--from")],
@@ -90,22 +116,9 @@ def add(
     split_from: Annotated[
         Path | None, opt("Make the split of this manifest (split.csv) again.", metavar="MANIFEST")
     ] = None,
-    layout: Layout = None,
-    labels: Labels = None,
-    test_part: TestPart = None,
-    patch_size: PatchSize = None,
-    classes_of: ClassesOf = None,
-    table: Table = None,
-    image_column: ImageColumn = None,
-    label_column: LabelColumn = None,
-    group_column: GroupColumn = None,
-    split_column: SplitColumn = None,
-    split_values: SplitValues = None,
-    label_separator: LabelSeparator = None,
-    no_class: NoClass = None,
-    ignore: Ignore = None,
-    ignore_case: IgnoreCase = False,
     force: Force = False,
+    *,
+    options: Reading,
 ) -> None:
     """Recognise, decode and pack a dataset as it was downloaded.
 
@@ -131,7 +144,6 @@ def add(
       anynet-study data add leaves --from leaves.zip --size 64 --label-column species
       anynet-study data add digits --from svhn/ --size 32
     """
-    choices = _choices(locals())
     from anynet_study.data import add_dataset, summary
 
     dataset = add_dataset(
@@ -147,7 +159,7 @@ def add(
         limit_per_class=limit_per_class,
         fraction=fraction,
         split_from=split_from,
-        choices=choices,
+        choices=options.choices(),
         force=force,
     )
     for line in summary(dataset):
@@ -155,24 +167,12 @@ def add(
 
 
 @data_app.command()
+@partial(with_options, Reading)
 def inspect(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A folder or an archive.")],
-    layout: Layout = None,
-    labels: Labels = None,
-    test_part: TestPart = None,
-    patch_size: PatchSize = None,
-    classes_of: ClassesOf = None,
-    table: Table = None,
-    image_column: ImageColumn = None,
-    label_column: LabelColumn = None,
-    group_column: GroupColumn = None,
-    split_column: SplitColumn = None,
-    split_values: SplitValues = None,
-    label_separator: LabelSeparator = None,
-    no_class: NoClass = None,
-    ignore: Ignore = None,
-    ignore_case: IgnoreCase = False,
     as_json: AsJson = False,
+    *,
+    options: Reading,
 ) -> None:
     """Show how a folder or an archive would be read; decode and keep nothing.
 
@@ -185,19 +185,10 @@ def inspect(
       anynet-study data inspect leaves.zip
       anynet-study data inspect scans --group-column patient --split-values 0=train,1=test
     """
-    choices = _choices(locals())
     from anynet_study.data import inspect_source
 
-    account = inspect_source(source, choices)
+    account = inspect_source(source, options.choices())
     print(account.model_dump_json(indent=1) if as_json else "\n".join(account.lines()))
-
-
-def _choices(given: dict[str, Any]) -> "Choices":
-    """What decides how a source is read, of all the options that a command was given."""
-    from anynet_study.data import Choices
-
-    choices = {field.name: given[field.name] for field in fields(Choices)}
-    return Choices(**choices | {"ignore_case": "yes" if given["ignore_case"] else None})
 
 
 @data_app.command(name="list")

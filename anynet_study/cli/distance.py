@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.options import AsJson, opt
+from anynet_study.cli.options import AsJson, opt, writes
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import print_table
 from anynet_study.errors import UserError
@@ -41,9 +41,7 @@ def distance(
     ] = None,
     level: Annotated[float, opt("Level of the intervals.", min=0.5, max=0.999)] = 0.95,
     seed: Annotated[int, opt("Seed of which images are taken.", min=0)] = 0,
-    output: Annotated[
-        Path | None, opt("Write the table to a CSV file.", "--output", "-o", metavar="FILE")
-    ] = None,
+    output: Annotated[Path | None, writes("Write the table to a CSV file.", metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure how far apart datasets are: FID, KID and energy distance of features.

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-from anynet_study.cli.options import AsJson, StoreName, opt
+from anynet_study.cli.options import AsJson, StoreName, writes
 from anynet_study.cli.tables import print_table
 
 
 def export(
     store: StoreName,
-    output: Annotated[Path, opt("Folder to make.", "-o", "--output")],
+    output: Annotated[Path, writes("Folder to make.")],
     as_json: AsJson = False,
 ) -> None:
     """Write a folder to publish, which others can check and import.

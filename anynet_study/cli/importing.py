@@ -17,7 +17,7 @@ from anynet_study.analyses.arguments import (
     parse_pairs,
     parse_roles,
 )
-from anynet_study.cli.options import AsJson, names, opt
+from anynet_study.cli.options import AsJson, names, opt, writes
 from anynet_study.cli.rows import STORES
 from anynet_study.cli.tables import harmless
 from anynet_study.errors import UserError, counted
@@ -38,7 +38,7 @@ def import_(
             help="Tables (CSV, Parquet, JSON), results stores (.h5), or a folder that export made.",
         ),
     ] = None,
-    output: Annotated[Path | None, opt("The results store to make.", "-o", "--output")] = None,
+    output: Annotated[Path | None, writes("The results store to make.")] = None,
     dry_run: Annotated[
         bool, opt("Show what each column of the tables is taken for; make nothing.", "--dry-run")
     ] = False,

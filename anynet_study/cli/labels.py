@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from anynet_study.cli.class_lists import SourceOfAdd, WordNetFolder, check_source_of_add
-from anynet_study.cli.options import AsJson, Force, opt
+from anynet_study.cli.options import AsJson, Force, opt, writes
 from anynet_study.cli.rows import save_csv
-from anynet_study.cli.tables import column_cells, print_table
+from anynet_study.cli.tables import print_columns, print_table
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ def folds(
     name: Dataset,
     count: Annotated[int, opt("Number of folds.", min=2)] = 5,
     seed: Annotated[int, opt("Seed of which image is in which fold.", min=0)] = 0,
-    output: Annotated[
-        Path, opt("Folder of the manifests.", "--output", "-o", metavar="FOLDER")
-    ] = Path("folds"),
+    output: Annotated[Path, writes("Folder of the manifests.", metavar="FOLDER")] = Path("folds"),
     as_json: AsJson = False,
 ) -> None:
     """Write the splits of a cross-validation: one manifest for each fold, which is its test split.
@@ -133,7 +131,7 @@ def label(
     ] = None,
     force: Force = False,
     output: Annotated[
-        Path | None, opt("Write image, class (several: a|b).", "--output", "-o", metavar="FILE")
+        Path | None, writes("Write image, class (several: a|b).", metavar="FILE")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -199,8 +197,7 @@ def label(
         [(strategy, found.captions, found.labelled, *shares)],
     )
     if classes is not None and by_class:
-        headings, cells, texts = column_cells(classes.to_dict("list"))
-        print_table(headings, cells, left=texts)
+        print_columns(classes.to_dict("list"))
 
 
 def _draw_classes(classes: "pd.DataFrame", strategy: str, path: Path) -> None:

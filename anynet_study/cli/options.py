@@ -17,6 +17,11 @@ def opt(text: str, *names: str, **how: Any) -> Any:
     return typer.Option(*names, help=text, **how)
 
 
+def writes(text: str, **how: Any) -> Any:
+    """An option for what is written, with this help."""
+    return opt(text, "-o", "--output", **how)
+
+
 AsJson = Annotated[bool, opt("Print JSON for scripts.", "--json")]
 Force = Annotated[bool, opt("Replace a dataset of this name.", "--force")]
 SweepFile = Annotated[

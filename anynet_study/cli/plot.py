@@ -1,32 +1,19 @@
 """`anynet-study plot`: the figures of a study or of a table of errors."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
-from anynet_study.cli.options import AsIs, current, opt
+from anynet_study.cli.options import AsIs, current, opt, writes
 from anynet_study.errors import UserError
-
-
-class ListsFigures(TyperCommand):
-    """A command whose help ends with the figures that there are."""
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write name and title of every figure."""
-        from anynet_study.analyses import ANALYSES
-
-        with formatter.section("Figures"):
-            figures = [figure for analysis in ANALYSES.values() for figure in analysis.figures]
-            formatter.write_dl([(figure.name, figure.title) for figure in figures])
 
 
 @with_study_options
 def plot(
     source: Source,
-    output: Annotated[Path, opt("Folder for the figures.", "-o", "--output")],
+    output: Annotated[Path, writes("Folder for the figures.")],
     figure: Annotated[
         str, opt("One or more of those below, with commas; or all that apply.")
     ] = "all",

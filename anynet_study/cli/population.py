@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from anynet_study.cli.tables import print_table
 from anynet_study.design_space import (
     MEASURES,
     FloatArray,
+    IntArray,
     Population,
     columns_of,
     origin,
@@ -56,9 +58,14 @@ def _spread(population: Population) -> dict[str, dict[str, float]]:
         if len(columns):
             staged = columns[:, ~np.isnan(columns[0])]
             totals[f"cumulative {name}"] = np.nansum(staged, axis=0)
+    return quartiles(totals)
+
+
+def quartiles(values: Mapping[str, FloatArray | IntArray]) -> dict[str, dict[str, float]]:
+    """By the names of `values`, their quartiles by `LABELS`."""
     return {
         name: dict(zip(LABELS, np.percentile(v, [0, 25, 50, 75, 100]).tolist(), strict=True))
-        for name, v in totals.items()
+        for name, v in values.items()
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anynet_study.analyses.arguments import studies_and_files
-from anynet_study.cli.options import AsIs, AsJson, current, opt
+from anynet_study.cli.options import AsIs, AsJson, current, opt, writes
 from anynet_study.cli.rows import TERMINAL_ROWS, Format, choose_format, print_rows, save_rows
 from anynet_study.cli.tables import harmless
 from anynet_study.errors import UserError
@@ -64,9 +64,7 @@ def query(
     form: Annotated[
         Format | None, opt("Default: by the ending of -o, or table.", "--format")
     ] = None,
-    output: Annotated[
-        Path | None, opt("File to write instead of printing.", "--output", "-o")
-    ] = None,
+    output: Annotated[Path | None, writes("File to write instead of printing.")] = None,
     as_json: AsJson = False,
     as_is: AsIs = False,
 ) -> None:

@@ -5,19 +5,16 @@ from pathlib import Path
 from typing import Annotated
 
 from anynet_study.analyses.arguments import StudyOptions, with_study_options
-from anynet_study.cli.options import AsIs, StoreName, current, opt
+from anynet_study.cli.options import AsIs, StoreName, current, opt, writes
 from anynet_study.errors import UserError
 
 
 @with_study_options
 def report(
     store: StoreName,
-    output: Annotated[
-        Path | None, opt("Folder; default: report/ beside the results.", "-o", "--output")
-    ] = None,
+    output: Annotated[Path | None, writes("Folder; default: report/ beside the results.")] = None,
     figures: Annotated[
-        str,
-        opt("Figures for papers, also folded into the page: names as in plot, or all."),
+        str, opt("Figures for papers, also folded into the page: names as in plot, or all.")
     ] = "",
     beside: Annotated[
         list[str] | None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anynet_study.analyses.arguments import check_figure, save_figure
-from anynet_study.cli.options import AsJson, Overrides, opt
+from anynet_study.cli.options import AsJson, Overrides, opt, writes
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def sample(
     classes: Annotated[int | None, opt("Number of classes for the bands (1000).")] = None,
     seed: Annotated[int | None, opt("Seed (0).")] = None,
     output: Annotated[
-        Path | None,
-        opt("Write this file (.parquet, .csv, .json) instead of a study.", "-o", "--output"),
+        Path | None, writes("Write this file (.parquet, .csv, .json) instead of a study.")
     ] = None,
     figure: Annotated[Path | None, opt("Draw what was sampled: FILE.png, .pdf or .svg.")] = None,
     as_json: AsJson = False,

@@ -14,8 +14,7 @@ from anynet_study.progress import duration
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from anynet_study.analyses import Concern
-    from anynet_study.dispatch import JournalReader, OpenStudy, Status
+    from anynet_study.dispatch import Status
 
 SHORTEST_WAIT, LONGEST_WAIT = 1.0, 86_400.0
 
@@ -56,7 +55,11 @@ def status(
         _watch(study.sweep.name, look, every, as_json)
         return
     now = look()
-    concerns = _concerns(study, reader) if reader.records else []
+    concerns = []
+    if reader.records:
+        from anynet_study.analyses import concerns_so_far
+
+        concerns = concerns_so_far(study, reader)
     if as_json:
         told = [vars(concern) for concern in concerns]
         print(json.dumps({**asdict(now), "concerns": told}, indent=2))
@@ -64,13 +67,6 @@ def status(
         for concern in concerns:
             print(f"{concern}\n")
         Console().print(status_text(study.sweep.name, now))
-
-
-def _concerns(study: "OpenStudy", reader: "JournalReader") -> "list[Concern]":
-    """What already makes its answer worth little."""
-    from anynet_study.analyses import concerns_so_far
-
-    return concerns_so_far(study, reader)
 
 
 def _watch(name: str, look: "Callable[[], Status]", every: float, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from anynet_study.cli.options import names, opt
+from anynet_study.cli.options import names, opt, writes
 from anynet_study.cli.tables import print_table
 from anynet_study.errors import UserError, nearest
 
@@ -130,9 +130,7 @@ def init(
         str,
         opt("Datasets never mirrored in training: digits, letters.", "--no-flip"),
     ] = "",
-    output: Annotated[
-        Path | None, opt("The file to write; default: sweeps/NAME.yaml.", "-o", "--output")
-    ] = None,
+    output: Annotated[Path | None, writes("The file to write; default: sweeps/NAME.yaml.")] = None,
 ) -> None:
     """Write a first sweep file, with comments.
 

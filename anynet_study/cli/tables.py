@@ -166,6 +166,12 @@ def column_cells(
     return list(columns), [list(row) for row in zip(*found, strict=True)], texts
 
 
+def print_columns(columns: Mapping[str, Sequence[Any]], left: Left | None = None) -> None:
+    """Print columns as `column_cells` has them; text to the left, unless `left` is told."""
+    headings, cells, texts = column_cells(columns)
+    print_table(headings, cells, left=texts if left is None else left)
+
+
 def _cell(value: Any, decimals: int) -> str:
     return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
 

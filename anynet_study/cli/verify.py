@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from anynet_study.store import Finding
     from anynet_study.study_folder import StudyFolder
 
+#: What to do about a finding, by how it can be repaired; {} is the sweep as it was launched.
+REMEDIES = {
+    "none": "nothing to do",
+    "data": "runs already recorded stay as they are; others cannot be trained before",
+    "sweep": "undo it (a copy is in {}), or launch it",
+    "labels": "launch again, with the dataset in the data directory: that copies them",
+    "scores": "get the file back; without it, the run has no interval of its AUROC",
+    "keep": "only this store has them: do not delete it (a collect keeps it beside the new one)",
+}
+
 
 def verify(store: StoreName, as_json: AsJson = False) -> None:
     """Check that results are complete, and agree with their sources.
@@ -149,18 +159,8 @@ def _places(where: str) -> "tuple[Path | None, StudyFolder | None]":
 
 def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
     """What to do about it: a few words and a command."""
-    if finding.repair == "none":
-        return "nothing to do"
-    if finding.repair == "data":
-        return "runs already recorded stay as they are; others cannot be trained before"
-    if finding.repair == "sweep":
-        return f"undo it (a copy is in {study.launched_file if study else name}), or launch it"
-    if finding.repair == "labels":
-        return "launch again, with the dataset in the data directory: that copies them"
-    if finding.repair == "scores":
-        return "get the file back; without it, the run has no interval of its AUROC"
-    if finding.repair == "keep":
-        return "only this store has them: do not delete it (a collect keeps it beside the new one)"
+    if finding.repair in REMEDIES:
+        return REMEDIES[finding.repair].format(study.launched_file if study else name)
     if study is None:
         return "collect its study anew, import it again, or get the file again"
     if finding.repair == "train":

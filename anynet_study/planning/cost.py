@@ -1,24 +1,18 @@
 """What a sweep costs, by dataset and recipe; its data need not be there."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from anynet_study.data import KeptDatasets, load_dataset
 from anynet_study.design_space import Population
 from anynet_study.planning.brackets import Judge
-from anynet_study.planning.features import FurtherEvaluation
 from anynet_study.planning.memory import device_memory, run_bytes, shared_bytes
 from anynet_study.planning.plan import Plan, Prices, plan_of
 from anynet_study.planning.prices import CostModel
 from anynet_study.planning.settings import (
-    Setting,
-    check_texts,
-    columns_of,
     datasets_of,
     make_views,
     naming,
-    resolve,
-    setting_of,
+    settings_by_size,
 )
 from anynet_study.planning.sizes import (
     DatasetSize,
@@ -83,16 +77,9 @@ def sweep_cost(
 
     sizes = {label: size_of(label) for label in sweep.datasets}
     tests = expected_evaluations(sweep, sizes, views, kept)
-    found: list[Setting] = []
-    for column in columns_of(sweep):
-        if column[0] in views:
-            check_texts(
-                views[column[0]], sweep.trained[column[1]].for_dataset(column[0]), column[0]
-            )
-        found.append(_setting(sweep, sizes, tests, found, *column))
-    settings = tuple(found)
+    settings = settings_by_size(sweep, views, sizes, tests)
     prices = Prices(Plan(population, settings, []), cost)
-    judge: Judge = lambda run, _: -prices.training(run)  # noqa: E731
+    judge: Judge = lambda run, _: -prices.of(run)  # noqa: E731
     plan = plan_of(sweep, population, settings, cost, judge)
     pairs = dict.fromkeys((setting.dataset, stated(setting.recipe)) for setting in settings)
     items = [_setting_cost(plan, *pair, sizes[pair[0]], prices, cost) for pair in pairs]
@@ -115,29 +102,6 @@ def _setting_cost(
         runs=len(runs),
         seconds=sum(run.seconds for run in runs),
         evaluations=sum(len(run.evaluations) for run in runs),
-        evaluation_seconds=sum(prices.testing(run, run.evaluations) for run in runs),
+        evaluation_seconds=sum(prices.of(run, run.evaluations) for run in runs),
         memory_bytes=shared_bytes(0, device) + own,
-    )
-
-
-def _setting(
-    sweep: Sweep,
-    sizes: Mapping[str, DatasetSize],
-    tests: Mapping[str, tuple[FurtherEvaluation, ...]],
-    found: Sequence[Setting],
-    label: str,
-    name: str,
-    start: int | None,
-) -> Setting:
-    resolved = resolve(sweep.trained[name].for_dataset(label), label, sizes[label])
-    return setting_of(
-        sweep,
-        label,
-        name,
-        resolved,
-        data={"dataset": label},
-        start=start,
-        before=None if start is None else found[start],
-        work=sizes[label].workload(resolved),
-        tests=tests.get(label, ()),
     )

@@ -17,7 +17,6 @@ from anynet_study.data import (
 )
 from anynet_study.design_space import AnyNetwork, Architecture, Group, Population, groups_of
 from anynet_study.errors import UserError
-from anynet_study.metrics import Metric
 from anynet_study.planning.features import FurtherEvaluation, Workload
 from anynet_study.planning.sizes import DatasetSize, size_of_view
 from anynet_study.sweep import START_KEYS, VALIDATION, Sweep, Trial
@@ -123,80 +122,71 @@ def naming(label: str) -> Iterator[None]:
 def settings_of(
     sweep: Sweep, views: Mapping[str, DatasetView], kept: KeptDatasets | None = None
 ) -> tuple[Setting, ...]:
+    """The settings of a sweep whose data are there."""
     asked = evaluations_by_dataset(sweep, views, kept)
+    sizes = {label: size_of_view(view) for label, view in views.items()}
+    tests = {
+        label: tuple(map(FurtherEvaluation.of, sets.values())) for label, sets in asked.items()
+    }
+    return tuple(
+        replace(it, judged_by=asked[it.dataset][VALIDATION].evaluation_id) if it.trial else it
+        for it in settings_by_size(sweep, views, sizes, tests)
+    )
+
+
+def settings_by_size(
+    sweep: Sweep,
+    views: Mapping[str, DatasetView],
+    sizes: Mapping[str, DatasetSize],
+    tests: Mapping[str, tuple[FurtherEvaluation, ...]],
+) -> tuple[Setting, ...]:
+    """The settings of a sweep, whose runs start from those of earlier ones.
+
+    By dataset: its view where it is there (else its name stands for its images), its size, and the
+    further evaluations of its networks.
+    UserError where a recipe does not fit a dataset, or a run cannot go on from the end of another.
+    """
     settings: list[Setting] = []
     for label, name, start in columns_of(sweep):
-        view = views[label]
-        resolved = resolve_on(view, sweep.trained[name].for_dataset(label), label)
-        tests = tuple(map(FurtherEvaluation.of, asked.get(label, {}).values()))
-        work = size_of_view(view).workload(resolved)
-        before = None if start is None else settings[start]
-        data = view.identity
-        if resolved.texts == "captions":
+        recipe, view = sweep.trained[name], views.get(label)
+        stated = recipe.for_dataset(label)
+        resolved = resolve(stated, label, sizes[label], view)
+        data = {"dataset": label} if view is None else view.identity
+        if view is not None and resolved.texts == "captions":
             said = hashlib.sha256(as_json(view.captions()).encode()).hexdigest()
             data = {**data, "captions": said}
-        it = setting_of(
-            sweep,
-            label,
-            name,
-            resolved,
-            data=data,
-            start=start,
-            before=before,
-            work=work,
-            tests=tests,
+        work, before = sizes[label].workload(resolved), None if start is None else settings[start]
+        taken = (inherits for key, inherits in START_KEYS.items() if getattr(recipe, key))
+        inherits: Inherited = next(taken, "body")
+        done_before = 0
+        if inherits == "weights" and before is not None:  # of another head nothing is taken over
+            alike = [getattr(resolved, key) == getattr(before.resolved, key) for key in OF_HEADS]
+            inherits = "weights" if all(alike) else "body"
+        if inherits == "state":
+            assert before is not None
+            with naming(label):
+                work = _further_work(resolved, before, work, f"recipes.{name}")
+            done_before = before.resolved.epochs or 0
+        elsewhere, epochs = start is not None or recipe.weights is not None, resolved.epochs or 0
+        had = (
+            it for it in tests.get(label, ()) if it.moment.is_had(epochs, done_before, elsewhere)
         )
-        if it.trial is not None:
-            it = replace(it, judged_by=asked[label][VALIDATION].evaluation_id)
-        settings.append(it)
+        settings.append(
+            Setting(
+                dataset=label,
+                recipe=name,
+                resolved=resolved,
+                data=data,
+                start=start,
+                inherits=inherits,
+                stem=recipe.stem,
+                weights=recipe.weights,
+                work=work,
+                tests=tuple(had),
+                trial=sweep.trials.get(name),
+            )
+        )
     return tuple(settings)
-
-
-def setting_of(
-    sweep: Sweep,
-    label: str,
-    name: str,
-    resolved: ResolvedRecipe,
-    *,
-    data: dict[str, Any],
-    start: int | None,
-    before: Setting | None,
-    work: Workload,
-    tests: tuple[FurtherEvaluation, ...],
-) -> Setting:
-    """The setting of a recipe on a dataset; `before`: that at `start`.
-
-    UserError where a run cannot go on from the end of the other.
-    """
-    recipe = sweep.trained[name]
-    inherits: Inherited = "body"
-    for key, taken in START_KEYS.items():
-        if getattr(recipe, key) is not None:
-            inherits = taken
-    done_before = 0
-    if inherits == "weights" and before is not None:  # of another head nothing can be taken over
-        alike = [getattr(resolved, key) == getattr(before.resolved, key) for key in OF_HEADS]
-        inherits = "weights" if all(alike) else "body"
-    if inherits == "state":
-        assert before is not None
-        with naming(label):
-            work = _further_work(resolved, before, work, f"recipes.{name}")
-        done_before = before.resolved.epochs or 0
-    elsewhere, epochs = start is not None or recipe.weights is not None, resolved.epochs or 0
-    tests = tuple(it for it in tests if it.moment.is_had(epochs, done_before, elsewhere))
-    return Setting(
-        dataset=label,
-        recipe=name,
-        resolved=resolved,
-        data=data,
-        start=start,
-        inherits=inherits,
-        stem=recipe.stem,
-        weights=recipe.weights,
-        work=work,
-        tests=tests,
-        trial=sweep.trials.get(name),
-    )
 
 
 #: What must be alike in a recipe and in that which it continues.
@@ -274,33 +264,27 @@ def evaluations_by_dataset(
     return asked
 
 
-def check_texts(view: DatasetView, recipe: Recipe, label: str) -> None:
-    """UserError where a recipe learns from texts, and these do not tell the classes apart."""
-    if recipe.loss == "clip":
-        with naming(label):
+def resolve_on(view: DatasetView, recipe: Recipe, label: str) -> ResolvedRecipe:
+    """The recipe as used on a view; UserError where they do not fit."""
+    return resolve(recipe, label, size_of_view(view), view)
+
+
+def resolve(
+    recipe: Recipe, label: str, size: DatasetSize, view: DatasetView | None = None
+) -> ResolvedRecipe:
+    """The recipe as used on a dataset, with all its keys; UserError where they do not fit.
+
+    `view`: the dataset, where it is there. Texts have to tell its classes apart.
+    """
+    train_images = size.train_images
+    with naming(label):
+        if recipe.loss == "clip" and view is not None:
             check_names(view.classes)
             if recipe.texts == "captions" and not any(view.captions()):
                 raise UserError(
                     "texts: captions: its training images have none; add them with: anynet-study "
                     "data captions NAME TABLE"
                 )
-
-
-def resolve_on(view: DatasetView, recipe: Recipe, label: str) -> ResolvedRecipe:
-    """The recipe as used on a view; UserError where they do not fit."""
-    check_texts(view, recipe, label)
-    return resolve(recipe, label, size_of_view(view), view.metric)
-
-
-def resolve(
-    recipe: Recipe, label: str, size: DatasetSize, metric: Metric | None = None
-) -> ResolvedRecipe:
-    """The recipe as used on a dataset, with all its keys; UserError where they do not fit.
-
-    `metric`: the dataset's own, where it has one.
-    """
-    train_images = size.train_images
-    with naming(label):
         if train_images < 2:
             raise UserError(f"{train_images} training images are too few")
         if recipe.validates and not size.validation_images:
@@ -318,7 +302,9 @@ def resolve(
             raise UserError(
                 f"accumulation: {train_images} training images make no {recipe.accumulation} parts"
             )
-        return recipe.resolved(size.side, size.classes, size.multi_label, metric)
+        return recipe.resolved(
+            size.side, size.classes, size.multi_label, view.metric if view else None
+        )
 
 
 def refuse_twins(settings: Sequence[Setting]) -> None:

@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 
 from anynet_study import apr
-from anynet_study.apr import Plan, power
+from anynet_study.analyses.proxies import gain
+from anynet_study.apr import Plan, power, robust_power
 from anynet_study.errors import UserError
 
 
@@ -86,6 +87,46 @@ def test_studies_are_judged_as_real_ones_are() -> None:
 
 
 @pytest.mark.slow
+def test_gains_are_judged_as_those_of_real_studies() -> None:
+    """By the sentence of the report; the source is the member's copy with noise of its own."""
+    draw, said = np.random.default_rng(3), []
+    roles = apr.Roles("d2", {"d2": 100, "hub": 10}, {"d0": 10, "d1": 10})
+    for seed in range(80):
+        r = [of_ranks(0.8)] * 2 + [of_ranks(0.65) / of_ranks(0.8)]
+        table = errors_of(draw, 100, r, of_ranks(0.9))
+        [sentence] = gain(apr.match_family(table, roles, resamples=500, seed=seed), "d2")
+        said.append("d2, raises the" in sentence)
+    row = power(Plan(100, 2, 2), [0.8], [0.9], ahead=0.15, studies=100).iloc[2]
+    assert (row["question"], row["others"]) == ("is raised", 0.8 - 0.15)
+    assert row["yes"] == pytest.approx(np.mean(said), abs=3 * np.sqrt(0.25 / 80 + row["se"] ** 2))
+    assert 0.2 < row["yes"] < 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("effect", "word"), [(4.0, "yes"), (-1.5, "no")])
+def test_robustness_is_judged_as_that_of_models_tested_image_by_image(
+    effect: float, word: str
+) -> None:
+    draw, said = np.random.default_rng(4), []
+    for _ in range(60):
+        own = stats.logistic.cdf(1 + 0.5 * draw.normal(size=40))
+        own[7] = stats.logistic.cdf(1)
+        odds = own / (1 - own) / np.e
+        shifted = odds / (1 + odds) + 0.005 * draw.normal(size=40)
+        shifted[7] = 0.5 + effect / 100
+        right = [
+            100 * (draw.random((40, 10_000)) < accuracy[:, None]).mean(axis=1)
+            for accuracy in (own, shifted)
+        ]
+        table = pd.DataFrame(dict(zip(("own", "new"), right, strict=True)))
+        images = {"own": 10_000, "new": 10_000}
+        said.append(apr.effective_robustness(table, "own", images=images)["robust"][7] == word)
+    row = robust_power(Plan(40), (10_000, 10_000), [effect], 0.5, studies=100).iloc[0]
+    assert row[word] == pytest.approx(np.mean(said), abs=3 * np.sqrt(0.25 / 60 + row["se"] ** 2))
+    assert 0.2 < row[word] < 0.95
+
+
+@pytest.mark.slow
 def test_orders_are_judged_as_those_of_real_replicates() -> None:
     """Of studies whose runs are drawn one by one; about every second order is told to hold."""
     draw, n, runs, said = np.random.default_rng(2), 100, 3, []
@@ -131,6 +172,9 @@ def test_more_runs_targets_and_level() -> None:
     ],
 )
 def test_what_no_study_can_be(options: dict[str, object], message: str) -> None:
+    for images, scatter in (((0, 9), 1.0), ((9, 9), -1.0)):
+        with pytest.raises(UserError, match="images: at least 1; scatter: at least 0"):
+            robust_power(Plan(20), images, [1.0], scatter)
     with pytest.raises(UserError, match=message):
         power(Plan(20), **options)  # type: ignore[arg-type]
     for plan, said in (

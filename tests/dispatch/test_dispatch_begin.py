@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -129,17 +128,6 @@ def test_a_dry_run_says_what_is_left(tiny: OpenStudy, type_: Type) -> None:
     record(tiny, slice(9, 12))
     told = type_("launch", "tiny.yaml", "--cluster", "slurm", "--dry-run")
     assert (told.code, "done: 12; left: 0" in told.out) == (0, True)
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.write_text("[3]\n")])
-def test_a_file_of_jobs_that_no_launch_wrote_is_named(
-    tiny: OpenStudy, type_: Type, make: Callable[[Path], object]
-) -> None:
-    tiny.folder.jobs.mkdir()
-    make(tiny.folder.jobs / "1-host-7.jsonl")
-    for command in (["status", "tiny"], ["logs", "tiny"], ["cancel", "tiny"], ["run", "tiny.yaml"]):
-        told = type_(*command)
-        assert (told.code, "tiny/jobs/1-host-7.jsonl: " in told.line) == (2, True), command
 
 
 def test_a_dry_run_says_that_the_folder_holds_another_population(type_: Type) -> None:

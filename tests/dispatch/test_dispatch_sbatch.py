@@ -45,39 +45,35 @@ def test_it_gives_the_job_s_id_whatever_else_is_said(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "is_counted"),
+    ("words", "is_full", "is_counted", "is_certain"),
     [
-        (FULL, True),
-        ("sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: ...", True),
-        ("sbatch: error: Batch job submission failed: Resource temporarily unavailable", True),
-        ("sbatch: error: Batch job submission failed: Invalid job array specification", False),
-        ("Batch job submission failed: Job violates accounting/QOS policy (...)", False),
+        (FULL, True, True, True),
+        ("sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: ...", True, True, True),
+        ("sbatch: error: Resource temporarily unavailable", True, True, True),
+        ("sbatch: error: Invalid job array specification", True, False, True),
+        ("Job violates accounting/QOS policy (...)", True, False, True),
+        ("sbatch: error: invalid partition specified: fast", False, False, True),
+        ("sbatch: error: Socket timed out on send/recv", False, False, False),
+        ("Unable to contact slurm controller (connect failure)", False, False, False),
+        ("", False, False, True),
     ],
 )
-def test_fewer_jobs_may_fit(
-    folder: Path, words: str, is_counted: bool, capsys: pytest.CaptureFixture[str]
+def test_what_a_refusal_means(
+    folder: Path,
+    words: str,
+    is_full: bool,
+    is_counted: bool,
+    is_certain: bool,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    refused = refusal(folder, words)
-    assert (refused.is_full, refused.is_counted, refused.is_certain) == (True, is_counted, True)
-    assert "sbatch: error" not in refused.words
-    assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(
-    ("words", "is_certain"),
-    [
-        ("sbatch: error: invalid partition specified: fast", True),
-        ("sbatch: error: Batch job submission failed: Socket timed out on send/recv", False),
-        ("sbatch: error: Unable to contact slurm controller (connect failure)", False),
-        ("", True),
-    ],
-)
-def test_other_refusals_are_failures(folder: Path, words: str, is_certain: bool) -> None:
     refused = refusal(folder, words, code=3)
-    assert (refused.is_full, refused.is_certain) == (False, is_certain)
-    said = words.removeprefix("sbatch: error: ") or "exit status 3"
-    assert str(refused).startswith("sbatch: ")
-    assert said in str(refused)
+    means = refused.is_full, refused.is_counted, refused.is_certain
+    assert means == (is_full, is_counted, is_certain)
+    said = " ".join(words.replace("sbatch: error: ", "").split()) or "exit status 3"
+    assert said in refused.words
+    assert "sbatch: error" not in refused.words
+    assert str(refused).startswith(f"sbatch: {refused.words}")
+    assert capsys.readouterr() == ("", "")
 
 
 def test_an_answer_without_an_id_is_no_refusal(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.snapshot import PACKAGE, Snapshot, snapshot, take
+from anynet_study.dispatch.snapshot import PACKAGE, snapshot, take
 from anynet_study.provenance import code_version
 from anynet_study.study_folder import StudyFolder
 
@@ -94,35 +94,3 @@ def test_workers_import_it_wherever_they_are(
     assert python_in(package.parent, plain, "\n".join(taken.setup)) == expected
     # Without the snapshot it is the checkout that is current.
     assert str(package) in python_in(package.parent, plain)
-
-
-def test_of_two_launchers_at_once_one_publishes_it(
-    tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code, write = tmp_path / "code", Path.write_bytes
-
-    def while_another_does(path: Path, content: bytes) -> int:
-        monkeypatch.setattr(Path, "write_bytes", write)
-        take(code, package)
-        return write(path, content)
-
-    monkeypatch.setattr(Path, "write_bytes", while_another_does)
-    taken = take(code, package)
-    assert [path.name for path in code.iterdir()] == [taken.folder.name]
-
-
-def test_a_full_disk_leaves_nothing_that_counts(
-    tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = tmp_path / "code"
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(OSError, match="No space") as raised:
-            take(code, package)
-    assert str(raised.value.filename).startswith(f"{code}/")
-    assert list(code.iterdir()) == []
-    assert isinstance(take(code, package), Snapshot)

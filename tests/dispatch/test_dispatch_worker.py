@@ -17,6 +17,7 @@ from anynet_study.files import sha256_of
 from anynet_study.planning.planned_run import PlannedRun
 from anynet_study.store import (
     EvaluationRecord,
+    JournalWriter,
     RunRecord,
     read_evaluations,
     read_journal,
@@ -125,18 +126,24 @@ def test_runs_that_start_from_others_come_after_them_and_from_their_weights(plac
 
 
 @pytest.mark.slow
-def test_a_missing_start_is_trained_again_and_gives_the_same(place: Place) -> None:
-    place.work()
-    before = {(row.dataset, row.recipe): row for row in place.rows()}
+def test_a_missing_start_is_trained_again_and_gives_the_same(
+    place: Place, undisturbed: Place
+) -> None:
+    """The runs from scratch are recorded; the weights that others start from are damaged."""
+    place.begin(yaml.safe_load(SWEEP) | {"evaluations": {}})
+    before = {(row.dataset, row.recipe): row for row in undisturbed.rows()}
+    with JournalWriter(place.study.new_journal()) as journal:
+        for name in RUNS[:2]:
+            journal.append(before[name])
     kept = place.study.weights(before["digits", "scratch"].run_id)
-    assert [path.name for path in kept.parent.iterdir()] == [kept.name]  # others are not wanted
+    kept.parent.mkdir()
     kept.write_bytes(b"damaged")
-    forget = [*place.study.journals.iterdir()]
-    for path in forget:
-        path.unlink()
     place.work()
-    for row in place.rows():
-        assert np.array_equal(row.predictions, before[row.dataset, row.recipe].predictions)
+    assert [path.name for path in kept.parent.iterdir()] == [kept.name]  # others are not wanted
+    after = {(row.dataset, row.recipe): row for row in place.rows()}
+    assert set(after) == set(RUNS)
+    for name, row in after.items():
+        assert np.array_equal(row.predictions, before[name].predictions)
 
 
 @pytest.mark.slow
@@ -158,7 +165,7 @@ def test_evaluations_are_rows_of_the_runs_they_make_sense_for(place: Place) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("keep", ["nothing", "weights"])
 def test_an_evaluation_added_later_needs_the_weights(
-    place: Place, keep: str, capsys: pytest.CaptureFixture[str]
+    place: Place, undisturbed: Place, keep: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     launch = {"keep": keep, "scores": keep == "weights"}
     content = yaml.safe_load(SWEEP) | {"launch": launch, "evaluations": {}}
@@ -171,16 +178,16 @@ def test_an_evaluation_added_later_needs_the_weights(
     before = [row.run_id for row in place.rows()]
     assert place.evaluations() == []
     capsys.readouterr()
-    place.begin(content | {"evaluations": {"upside-down": {"transform": "vertical_flip"}}})
+    place.begin(content | {"evaluations": {"mirrored": {"transform": "horizontal_flip"}}})
     place.work()
     trained = capsys.readouterr().out.count(" begins\n")
     assert trained == (0 if keep == "weights" else 3)  # that of digits was kept for the others
     assert [row.run_id for row in place.rows()] == before  # the results stay as they are
     assert {row.run_id for row in place.evaluations()} == set(before)
-    at_once = Place(place.study.folder.parent / "at-once")
-    at_once.begin(content | {"evaluations": {"upside-down": {"transform": "vertical_flip"}}})
-    at_once.work()
-    losses = [{row.run_id: row.loss for row in there.evaluations()} for there in (place, at_once)]
+    losses = [
+        {row.run_id: row.loss for row in there.evaluations() if row.evaluation == "mirrored"}
+        for there in (place, undisturbed)
+    ]
     assert losses[0] == losses[1]
 
 

@@ -106,7 +106,6 @@ def test_it_learns_and_goes_on_where_it_was_stopped(
 ) -> None:
     run = spec(view, loss="clip", batch_size=16, epochs=12 if engine == "fast" else 1)
     whole = train(run, view, CPU, engine=engine)
-    assert same(whole, train(run, view, CPU, engine=engine)), "same spec, same bits"
     path = tmp_path / "run.pt"
     with pytest.raises(InterruptedRunError):
         stopped(run, view, path, after=3, engine=engine)

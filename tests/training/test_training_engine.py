@@ -38,19 +38,23 @@ RECIPES: dict[str, dict[str, object]] = {
     "tests resized": {
         **{"crop": "resized", "resolution": 6, "lr": 0.01, "test_crop": 0.8, "precise_bn": 50}
     },
-    "no crops": {"crop": "none", "label_smoothing": 0.1},
+    "no crops": {"crop": "none", "label_smoothing": 0.1, "metric": "quadratic_kappa"},
     "augmented": {
         **{"augment": ["colour_jitter", "rotation", "randaugment", "mixup"], "precise_bn": 50},
-        **{"flip": True, "accumulation": 2, "epochs": 2},
+        **{"flip": True, "accumulation": 2, "epochs": 1},
     },
     "AdamW": {"optimizer": "adamw", "lr": 0.003, "weight_decay": 0.05},
     "Nesterov, accumulated": {"nesterov": True, "accumulation": 2, "warmup_epochs": 1.5},
     "steps": {"steps": 7, "schedule": "multistep", "momentum": 0.0},
     "pairs with texts": {"loss": "clip", "templates": ["a {}", "one {} here"], "embedding": 8},
     "pairs, accumulated": {"loss": "clip", "accumulation": 4, "optimizer": "adamw", "lr": 0.003},
-    "grades, other pool": {"loss": "l1", "pooling": "gem", "augment": ["augmix", "jpeg"]},
+    "grades, other pool": {
+        **{"loss": "l1", "pooling": "gem", "augment": ["augmix", "jpeg"], "steps": 3}
+    },
     "one small batch": {"batch_size": 4096, "schedule": "constant"},
 }
+#: What draws numbers at each step.
+AUGMENTED = ["vertical_flip", {"mixup": {"probability": 0.4}}, {"cutmix": {"probability": 0.4}}]
 BY_DEFAULT = ("padded crops", "tests resized", "steps", "pairs with texts")
 
 
@@ -60,7 +64,8 @@ BY_DEFAULT = ("padded crops", "tests resized", "steps", "pairs with texts")
 )
 def test_the_fast_engine_is_the_reference(view: DatasetView, name: str) -> None:
     """Bit for bit without rewrites, up to rounding with them."""
-    run = spec(view, **RECIPES[name])
+    recipe = RECIPES[name]
+    run = spec(view, **({} if "steps" in recipe else {"epochs": 2}) | recipe)
     reference = train(run, view, CPU, engine="reference")
     exact, fast = train(run, view, CPU, options=EXACT), train(run, view, CPU)
     if run.recipe.crop == "resized":  # resized in bulk, by sums in another order
@@ -73,21 +78,20 @@ def test_the_fast_engine_is_the_reference(view: DatasetView, name: str) -> None:
         assert fast.curves["train_loss"][0] == pytest.approx(first, rel=1e-3)
     np.testing.assert_allclose(fast.curves["test_loss"], exact.curves["test_loss"], rtol=0.05)
     # Rounding is amplified with every step: after three, little of it is seen.
-    begun = spec(view, **RECIPES[name] | {"steps": 3, "epochs": None})
+    begun = spec(view, **recipe | {"steps": 3, "epochs": None})
     exact, fast = train(begun, view, CPU, options=EXACT), train(begun, view, CPU)
     np.testing.assert_allclose(fast.curves["train_loss"], exact.curves["train_loss"], rtol=1e-4)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_tests_of_some_epochs_change_nothing_else(
-    view: DatasetView, tmp_path: Path, engine, monkeypatch: pytest.MonkeyPatch
+    view: DatasetView, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Epochs without a test are NaN in the curves of tests, and nothing else is changed."""
     run = spec(view, epochs=5, precise_bn=64, test_every=2)
     with monkeypatch.context() as patch:
         patch.setattr("anynet_study.training.engine.is_tested", lambda *_: True)
-        whole = train(run, view, CPU, engine=engine)
-    seldom = train(run, view, CPU, engine=engine)
+        whole = train(run, view, CPU)
+    seldom = train(run, view, CPU)
     assert np.array_equal(seldom.predictions, whole.predictions)
     assert seldom.error == whole.error
     for name in CURVES:
@@ -95,8 +99,8 @@ def test_tests_of_some_epochs_change_nothing_else(
         expected[[0, 2] if name.startswith("test") else []] = np.nan
         np.testing.assert_array_equal(seldom.curves[name], expected)
     with pytest.raises(InterruptedRunError):
-        stopped(run, view, tmp_path / "run.pt", 13, engine)
-    resumed = train(run, view, CPU, tmp_path / "run.pt", engine=engine)
+        stopped(run, view, tmp_path / "run.pt", 13, "fast")
+    resumed = train(run, view, CPU, tmp_path / "run.pt")
     np.testing.assert_equal(resumed.curves, seldom.curves)
     assert resumed.error == seldom.error
 
@@ -148,33 +152,16 @@ def test_learns_and_says_what_it_predicts(view: DatasetView) -> None:
     assert top1.max() <= 100
 
 
-@pytest.mark.slow
-def test_a_repeated_run_is_equal_and_another_seed_is_not(view: DatasetView) -> None:
-    first = train(spec(view), view, CPU)
-    assert same(first, train(spec(view), view, CPU))
-    other = dataclasses.replace(spec(view), seed=1)
-    assert first.curves != train(other, view, CPU).curves
-
-
-def test_divergence_is_an_outcome_with_the_error_of_guessing(view: DatasetView) -> None:
-    outcome = train(spec(view, lr=1e30), view, CPU)
-    counts = np.bincount(view.test_labels)
-    assert outcome.status == "diverged"
-    assert outcome.error == pytest.approx(100 * (1 - counts.max() / counts.sum()))
-    assert len(outcome.predictions) == 0
-
-
 # Checkpoints.
 
 
-#: Steps after which a run of three epochs of 5 steps is stopped: within and between epochs.
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("stops", [[1], [3, 2, 4], [15]])
 def test_a_run_stopped_at_any_step_goes_on_as_if_it_was_not(
-    view: DatasetView, tmp_path: Path, engine: Engine, stops: list[int]
+    view: DatasetView, tmp_path: Path, engine: Engine
 ) -> None:
-    run = spec(view, optimizer="adamw", lr=0.003)
-    for stop in stops:
+    """Of three epochs of 5 steps: within and between epochs, and after the last step."""
+    run = spec(view, optimizer="adamw", lr=0.003, augment=AUGMENTED, precise_bn=40)
+    for stop in (1, 3, 2, 4, 5):
         with pytest.raises(InterruptedRunError):
             stopped(run, view, tmp_path / "run.pt", stop, engine)
     resumed = train(run, view, CPU, tmp_path / "run.pt", engine=engine)
@@ -211,7 +198,7 @@ def test_checkpoints_are_a_configured_time_apart(view: DatasetView, tmp_path: Pa
 def test_an_unusable_checkpoint_costs_time_only(
     view: DatasetView, tmp_path: Path, content: bytes | str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, run = tmp_path / "run.pt", spec(view)
+    path, run = tmp_path / "run.pt", spec(view, steps=2)
     if isinstance(content, bytes):
         path.write_bytes(content)
     else:
@@ -228,7 +215,7 @@ def test_an_unusable_checkpoint_costs_time_only(
 def test_a_state_of_other_code_is_not_taken_up_by_half(
     view: DatasetView, tmp_path: Path, engine: Engine
 ) -> None:
-    path, run = tmp_path / "run.pt", spec(view)
+    path, run = tmp_path / "run.pt", spec(view, steps=2)
     fresh = train(run, view, CPU, engine=engine)
     other = make_trainer(dataclasses.replace(run, seed=3), view, DeviceImages(CPU), engine).state()
     last = list(other["model"])[-1]

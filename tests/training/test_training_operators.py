@@ -5,13 +5,13 @@ import pytest
 import torch
 from pydantic import ValidationError
 from torch.nn import functional as F
-from training_runs import CPU, same, spec, stopped
+from training_runs import spec
 
 from anynet_study.data import DatasetView
 from anynet_study.data.seeded import seeded_uniform
 from anynet_study.errors import UserError
 from anynet_study.sweep import explain
-from anynet_study.training import InterruptedRunError, Recipe, train
+from anynet_study.training import Recipe
 from anynet_study.training.augment import mix_table, mixed, operator_draws
 from anynet_study.training.metrics import training_loss
 from anynet_study.training.operators import AUGMIX_AMONG, OPERATORS, TRANSFORMS, drawn_among
@@ -200,14 +200,4 @@ def test_the_loss_of_mixed_images_is_that_of_soft_targets(smoothing: float) -> N
     torch.testing.assert_close(training_loss(logits[:3], several, 0.0, share), expected)
 
 
-# Whole runs; the engines against each other: test_training_engine.
-
-
-def test_an_augmented_run_goes_on_as_if_it_was_not_stopped(view: DatasetView, tmp_path) -> None:
-    run = spec(view, augment=["randaugment", "vertical_flip", *MIXED], steps=8, precise_bn=40)
-    for stop in (3, 4):
-        with pytest.raises(InterruptedRunError):
-            stopped(run, view, tmp_path / "run.pt", stop, "fast")
-    whole = train(run, view, CPU)
-    assert same(train(run, view, CPU, tmp_path / "run.pt"), whole)
-    assert not same(train(spec(view, steps=8, precise_bn=40), view, CPU), whole)
+# Whole runs, stopped ones too: test_training_engine.

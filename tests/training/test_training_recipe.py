@@ -25,12 +25,6 @@ def spec(seed: int = 0, **recipe: object) -> RunSpec:
     return RunSpec(NETWORK, DATA, Recipe(**recipe).resolved(32, 10), seed)  # type: ignore[arg-type]
 
 
-def printed(code: str) -> str:
-    """What another Python process prints."""
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
 # The identity of a run.
 
 
@@ -56,14 +50,17 @@ def test_every_part_changes_the_id_and_the_way_of_writing_does_not() -> None:
 RESIZED: list[dict[str, object]] = [{}, {"crop_area": (0.25, 1.0)}, {"crop_ratio": (1.0, 1.0)}]
 
 
-def test_the_id_is_the_same_in_every_process_and_version() -> None:
+def test_the_id_is_the_same_in_every_process_and_version_and_needs_no_torch() -> None:
     code = (
-        "from anynet_study.training import Recipe, RunSpec;"
+        "import sys, anynet_study.sweep;"
+        "from anynet_study.training import EvaluationSpec, Options, Recipe, RunSpec;"
         "from anynet_study.design_space import Architecture;"
         "recipe = Recipe().resolved(32, 10);"
-        f"print(RunSpec({NETWORK!r}, {DATA!r}, recipe).run_id)"
+        f"print(RunSpec({NETWORK!r}, {DATA!r}, recipe).run_id, 'torch' in sys.modules)"
     )
-    assert spec().run_id == printed(code) == GOLDEN
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == f"{GOLDEN} False\n"
+    assert spec().run_id == GOLDEN
 
 
 #: Options that came after the first runs: each makes another run.
@@ -96,12 +93,6 @@ def test_randomness_is_independent_by_purpose() -> None:
     seeds = {spec(seed).seed_for(*purpose) for seed in (0, 1) for purpose in purposes}
     assert len(seeds) == 2 * len(purposes)
     assert all(0 <= seed < 2**63 for seed in seeds)
-
-
-def test_specifications_need_no_torch() -> None:
-    names = "Recipe, RunSpec, Options, EvaluationSpec, is_out_of_memory"
-    code = f"import sys, anynet_study.sweep; from anynet_study.training import {names};"
-    assert printed(code + "print('torch' in sys.modules)") == "False"
 
 
 # What depends on the dataset.

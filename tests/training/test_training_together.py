@@ -111,30 +111,6 @@ def test_the_host_is_only_so_far_ahead_of_the_device() -> None:
     assert waited == list(range(1, 20 - LEAD + 1))
 
 
-@pytest.mark.parametrize("recipe", [{}, {"optimizer": "adamw"}])
-def test_a_run_of_programs_is_the_run(
-    view: DatasetView, recipe: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Graphs of training and test steps change nothing: all that they change is put back."""
-    said: list[str] = []
-    monkeypatch.setattr(graphs, "cuda_graph", lambda body, _: FakeGraph(body, said))
-    run = spec(view, epochs=1, **recipe)
-    results = []
-    for as_graph in (False, True):
-        trainer = make_trainer(run, view, DeviceImages(CPU), "fast", PLAIN)
-        trainer.programs._wanted = as_graph  # type: ignore[attr-defined]
-        trainer.begin_epoch(0, steps_done=3)  # with fewer steps left than the warm-up has
-        for _ in range(2):
-            trainer.step()
-        tested, trained = finish(trainer.test()), trainer.trained()
-        weights = [value.clone() for value in trainer.model.state_dict().values()]
-        results.append((tested.loss, tested.top1, trained, weights))
-    assert said.count("replay") == 3
-    (first, second) = results
-    assert first[:3] == second[:3]
-    assert all(map(torch.equal, first[3], second[3]))
-
-
 @pytest.mark.parametrize("options", [Options(), Options(recompute=True), Options(resident=False)])
 def test_a_run_that_is_over_frees_its_memory_at_once(view: DatasetView, options: Options) -> None:
     """Without a collection of garbage: a GPU's memory must not wait for one."""

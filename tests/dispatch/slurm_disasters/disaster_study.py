@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import psutil
 import pytest
-from command import command, environment, told
+from command import command, environment, told, train
 from tiny_study import Told
 
 from anynet_study.dispatch import Recorded
@@ -38,7 +38,7 @@ datasets:
   blobs: {per_class: 4}
 recipes:
   basic:
-    {epochs: 1, batch_size: 16, crop: none, flip: false, overrides: {digits: {epochs: 8}}}
+    {epochs: 1, batch_size: 16, crop: none, flip: false, overrides: {digits: {epochs: 4}}}
 launch: {cluster: slurm, checkpoint_seconds: 0.05}
 """
 RUNS = 8
@@ -56,13 +56,13 @@ def slurm(*command: object) -> str:
     return done.stdout
 
 
-def waited_for(found: Callable[[], Found], what: str, seconds: float = LONGEST_WAIT) -> Found:
-    """What `found` gives as soon as that is something."""
-    until = time.monotonic() + seconds
+def waited_for(found: Callable[[], Found], what: str, every: float = 0.1) -> Found:
+    """What `found` gives as soon as that is something; it is asked `every` so many seconds."""
+    until = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < until:
         if there := found():
             return there
-        time.sleep(0.1)
+        time.sleep(every)
     pytest.fail(f"waited in vain for {what}\n{slurm('squeue')}")
 
 
@@ -184,17 +184,14 @@ class DisasterStudy:
         """What its jobs wrote to stderr."""
         return "\n".join(path.read_text() for path in self.folder.glob("logs/*.err"))
 
-    def run_here(self, *options: str) -> None:
-        """Train and collect on this machine, without Slurm."""
+    def run_here(self) -> None:
+        """Train and collect in this process, without Slurm."""
         self.write()
-        launched = self.begin("launch", "sweep.yaml", "launch.cluster=local", *options)
-        assert launched.wait(LONGEST_WAIT) == 0
-        waited_for(self.done, "workers of this machine")
-        self.collect()
+        train(self.above, self.sweep, "launch.cluster=local")
 
     def wait_for_its_jobs(self) -> None:
         """Until Slurm has none of its jobs."""
-        waited_for(lambda: not self.jobs(), f"the jobs of {self.name} to end")
+        waited_for(lambda: not self.jobs(), f"the jobs of {self.name} to end", every=0.5)
 
     def finish(self, *options: object, launches: int = LAUNCHES) -> None:
         """Launch until every run is recorded, as a user would."""
