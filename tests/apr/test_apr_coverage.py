@@ -20,7 +20,7 @@ def kind(row: Any) -> str:
     return row.what.split(",")[0]
 
 
-#: The first row of each kind; the others take minutes.
+#: The first row of each kind. The table of all is made by hand.
 QUICK = {kind(row): row for row in reversed(coverage.ROWS)}.values()
 
 

@@ -103,25 +103,25 @@ def test_gains_are_judged_as_those_of_real_studies() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("effect", "word"), [(7.0, "yes"), (-4.0, "no")])
+@pytest.mark.parametrize(("effect", "word"), [(10.0, "yes"), (-8.0, "no")])
 def test_robustness_is_judged_as_that_of_models_tested_image_by_image(
     effect: float, word: str
 ) -> None:
     draw, said = np.random.default_rng(4), []
     for _ in range(60):
-        own = stats.logistic.cdf(1 + 0.5 * draw.normal(size=40))
+        own = stats.logistic.cdf(1 + 0.5 * draw.normal(size=20))
         own[7] = stats.logistic.cdf(1)
         odds = own / (1 - own) / np.e
-        shifted = odds / (1 + odds) + 0.005 * draw.normal(size=40)
+        shifted = odds / (1 + odds) + 0.08 * draw.normal(size=20)
         shifted[7] = 0.5 + effect / 100
         right = [
-            100 * (draw.random((40, 2_500)) < accuracy[:, None]).mean(axis=1)
+            100 * (draw.random((20, 2_500)) < accuracy[:, None]).mean(axis=1)
             for accuracy in (own, shifted)
         ]
         table = pd.DataFrame(dict(zip(("own", "new"), right, strict=True)))
         images = {"own": 2_500, "new": 2_500}
         said.append(apr.effective_robustness(table, "own", images=images)["robust"][7] == word)
-    row = robust_power(Plan(40), (2_500, 2_500), [effect], 0.5, studies=100).iloc[0]
+    row = robust_power(Plan(20), (2_500, 2_500), [effect], 8.0, studies=100).iloc[0]
     assert row[word] == pytest.approx(np.mean(said), abs=3 * np.sqrt(0.25 / 60 + row["se"] ** 2))
     assert 0.2 < row[word] < 0.95
 
