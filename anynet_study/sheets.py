@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -45,7 +45,7 @@ WRITTEN = re.compile(
     r"(?P<spread>[0-9]+(?:[.,][0-9]+)?)\s*%?)?"
 )
 #: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2).
-BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*(?:[^\w\s]|_)+\s*[-+]?\d.*")
+BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*(?:\\[A-Za-z]+|[^\w\s]|_)+\s*[-+]?\d.*")
 #: A number in marks that say something else: **85.5**, 85.5*, \\textbf{85.5}.
 MARKED_NUMBER = re.compile(r"(?:\\[A-Za-z]+|[^\w-])*\d{1,3}(?:[.,]\d+)?(?:\\[A-Za-z]+|[^\w-])*")
 #: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.
@@ -116,6 +116,19 @@ def normal_form(name: str) -> str:
     """
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unicodedata.normalize("NFC", name))
     return re.sub(r"[\W_]+", "_", apart.casefold()).strip("_")
+
+
+def column_called(columns: Collection[str], names: Iterable[str]) -> str | None:
+    """The first column that is called by one of `names`, the surest first, however it is written.
+
+    >>> column_called(["x", "PatientID"], ["patient", "patient_id"])
+    'PatientID'
+    """
+    by_letters: dict[str, str] = {}
+    for name in columns:
+        by_letters.setdefault(normal_form(name).replace("_", ""), name)
+    found = (by_letters.get(name.replace("_", "")) for name in names)
+    return next((name for name in found if name is not None), None)
 
 
 def is_missing(cell: Cell) -> bool:
@@ -315,16 +328,20 @@ def parse_csv(
     separator = _NAMED.get(separator, separator) or (told[1] if told else "")
     try:
         separator = separator or _separator(text, separators)
-        rows = _filled(list(_rows(text, separator, strict=True)))
+        rows = list(_rows(text, separator, strict=True))
     except (csv.Error, TypeError) as error:
         raise UserError(f"{where}: not a readable CSV table ({error})") from None
+    first = 3 if told else 2
+    if rows[1:] and all(map(RULE.fullmatch, rows[1])):
+        del rows[1]
+        first += 1
+    rows = _filled(rows)
     names = [name.strip() for name in rows[0]] if rows else []
     if len(names) < fewest:
         raise UserError(
             f"{where}: {len(names)} columns; needed: a header row, and at least two columns "
             "separated by , ; | or tab (another one: import it with --separator)"
         )
-    first = 3 if told else 2
     for line, row in enumerate(rows[1:], first):
         if len(row) != len(names):
             raise UserError(f"{where}: row {line}: {len(row)} cells, the header has {len(names)}")
@@ -335,13 +352,10 @@ def parse_csv(
 
 
 def _filled(rows: list[list[str]]) -> list[list[str]]:
-    """The rows without columns of nothing at both ends, and without the rule of Markdown."""
-    rows = [row for row in rows if not all(RULE.fullmatch(cell) for cell in row)]
-    while rows and len(rows[0]) > 1 and not any(row[-1].strip() for row in rows):
-        rows = [row[:-1] for row in rows]
-    while rows and len(rows[0]) > 1 and not any(row[0].strip() for row in rows):
-        rows = [row[1:] for row in rows]
-    return rows
+    """The rows without columns that have neither a name nor any cell."""
+    nameless = [place for place, name in enumerate(rows[0] if rows else ()) if not name.strip()]
+    empty = {n for n in nameless if not any("".join(row[n : n + 1]).strip() for row in rows)}
+    return [[cell for n, cell in enumerate(row) if n not in empty] for row in rows if empty] or rows
 
 
 def _rows(text: str, separator: str, strict: bool) -> Any:

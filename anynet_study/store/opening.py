@@ -8,6 +8,7 @@ import json
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,12 +86,14 @@ def open_store(path: Path) -> Iterator[h5py.File]:
 
 def opened(path: Path) -> h5py.File:
     """The file, unchecked. Raises OSError."""
+    # Arrays are read once: HDF5 would keep up to a MB of each as long as it is open.
+    uncached = partial(h5py.File, path, "r", rdcc_nbytes=0)
     try:
-        return h5py.File(path, "r", locking=False)
+        return uncached(locking=False)
     except OSError as error:
         if "locking" not in str(error):
             raise
-        return h5py.File(path, "r")  # as it is open elsewhere in this process
+        return uncached()  # as it is open elsewhere in this process
 
 
 @contextmanager

@@ -67,6 +67,11 @@ def test_parts_of_a_download_beside_a_one_hot_table(tmp_path):
         ("trainA", "trainB", "testA", "testB"),
         ("patient_000_node_1", "patient_020_node_4"),
         ("fold1", "fold2", "fold3"),
+        ("0-999", "1000-1999"),
+        ("JPEGImages", "SegmentationClass"),
+        ("rgb", "depth"),
+        ("img", "ground_truth"),
+        ("original", "augmented"),
     ],
 )
 def test_folders_of_parts_are_no_classes(tmp_path, folders):
@@ -255,11 +260,14 @@ def test_further_parts_of_wilds_are_declared(tmp_path):
         ("labels.csv", ",image,breed", "{n},{name}.png,{label}", ("a", "b")),
         ("labels.csv", "sep=;\nfile;label", "{name}.png;{label}", ("a", "b")),
         ("labels.csv", "id,label", "{n},{label}", ("a", "b")),
+        ("labels.csv", "id,label", "{n}.0,{label}", ("a", "b")),
+        ("split_0.csv", "file,Class Name", "{name}.png,{label}", ("a", "b")),
+        ("labels.tsv", "\ufefffile\tlabel\r", "{name}.png\t{label}\r", ("a", "b")),
     ],
 )
 def test_tables_in_every_dialect(tmp_path, file, header, row, classes):
     names = flat(tmp_path, 9)
-    if "{n}," in row and header == "id,label":
+    if header == "id,label":
         for n in range(9):
             (tmp_path / f"images/im{n:03d}.png").rename(tmp_path / f"images/{n:05d}.png")
     rows = [
@@ -444,21 +452,6 @@ def test_parts_of_one_table_are_read_together(tmp_path):
     refused("could all be the table of images; choose one with --table", tmp_path)
 
 
-@pytest.mark.parametrize(
-    "folders",
-    [
-        ("0-999", "1000-1999"),
-        ("JPEGImages", "SegmentationClass"),
-        ("rgb", "depth"),
-        ("img", "ground_truth"),
-        ("original", "augmented"),
-    ],
-)
-def test_folders_of_ranges_and_of_other_forms_are_no_classes(tmp_path, folders):
-    images(tmp_path, (f"{folder}/{number}.png" for folder in folders for number in range(3)))
-    refused("part of a dataset, not a class", tmp_path)
-
-
 def test_masks_beside_the_images_of_a_class_are_asked_about(tmp_path):
     for kind in ("benign", "normal"):
         images(tmp_path, (f"{kind}/{kind} ({n}).png" for n in range(3)))
@@ -508,6 +501,8 @@ def test_an_index_of_images_is_no_table_of_classes(tmp_path):
     [
         ("type", ("train", "test"), None),
         ("phase", ("Training", "Testing"), None),
+        ("split", ("train", "valid"), None),
+        ("is_valid", ("False", "True"), "--split-values False=...,True=..."),
         ("Usage", ("Training", "PublicTest"), "--split-values PublicTest=...,Training=..."),
         ("is_train", ("1", "0"), "--split-values 0=...,1=..."),
     ],
@@ -575,6 +570,8 @@ def test_cells_that_are_classes(tmp_path, cells, classes):
         ("annotations.json", "annotations.json is not read"),
         ("setid.mat", "variables of MATLAB: save the classes as CSV"),
         ("labels.pkl", "a pickle, which can run code"),
+        ("labels.csv.gz", "compressed: unpack it"),
+        ("dataset.json", "dataset.json is not read"),
     ],
 )
 def test_files_of_classes_that_are_not_read_are_named(tmp_path, file, told):
@@ -644,6 +641,12 @@ def test_a_flat_split_with_a_table_beside_class_folders(tmp_path):
     rows = (f"val_{n}.jpg\t{kinds[n % 2]}\t0\t32" for n in range(4))
     images(tmp_path, (f"val/images/val_{n}.jpg" for n in range(4)))
     refused("images without class folders, so without labels", tmp_path)
+    rows = [*rows]
+    write(tmp_path / "val_predicted.txt", rows)  # which may be predictions
+    refused("images without class folders, so without labels", tmp_path)
+    write(tmp_path / "val_truth.csv", ["file,label", *(",".join(r.split()[:2]) for r in rows)])
+    assert counts(read(tmp_path), read(tmp_path).test) == dict.fromkeys(kinds, 2)
+    (tmp_path / "val_truth.csv").unlink()
     write(tmp_path / "val/val_annotations.txt", rows)
     listing = read(tmp_path)
     assert counts(listing, listing.train) == dict.fromkeys(kinds, 4)
@@ -676,6 +679,11 @@ def test_one_class_alone_is_none(tmp_path):
     """A table for submissions, in which all images have one class."""
     write(tmp_path / "sample.csv", ["id,label", *(f"{name},0" for name in flat(tmp_path, 4))])
     refused("one class alone, '0', from column label of sample.csv.*--label-column", tmp_path)
+    rows = (f"im{n:03d},{n % 2}" for n in range(3))
+    write(tmp_path / "labels.csv", ["id,label", *rows])
+    listing = read(tmp_path)
+    assert counts(listing, listing.train) == {"0": 2, "1": 1}
+    assert listing.tables == {"sample.csv": "is not read: one class alone"}
 
 
 def test_folders_of_numbers_that_hold_class_folders_are_no_classes(tmp_path):

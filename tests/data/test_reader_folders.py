@@ -329,7 +329,7 @@ WRONG = [
         "--labels means nothing to layout 'Concrete'; legal: no",
     ),
     ("natural", None, {"patch_size": 100}, "--patch-size means nothing to layout"),
-    ("concrete", None, {"label_column": "dx"}, "--label-column means nothing to layout"),
+    ("concrete", None, {"label_column": "dx"}, "no table for --label-column 'dx': there: none"),
     ("powerline", None, {"classes_of": "imagenet"}, "--classes-of means nothing to layout"),
 ]
 

@@ -104,28 +104,11 @@ def test_a_column_of_splits(tmp_path):
     assert class_of(listing, listing.test) == {names[n]: "b" for n in (3, 7, 11)}
 
 
-def test_validation_is_the_test_split_where_there_is_none(tmp_path):
-    names = images(tmp_path)
-    rows = [(name, "ab"[n // 4], ("train", "valid")[n % 2]) for n, name in enumerate(names)]
-    table(tmp_path, ("path", "class", "split"), rows)
-    listing = read(tmp_path)
-    assert (len(listing.train), len(listing.test)) == (4, 4)
-
-
-def test_a_table_a_split(tmp_path):
-    names = images(tmp_path)
-    rows = [(name, "ab"[n % 2]) for n, name in enumerate(names)]
-    table(tmp_path, ("path", "class"), rows[:6], "Train.csv")
-    table(tmp_path, ("path", "class"), rows[6:], "test.csv")
-    listing = read(tmp_path)
-    assert (len(listing.train), len(listing.test)) == (6, 2)
-
-
 def test_several_tables_are_asked_about(tmp_path):
     names = images(tmp_path)
     rows = [(name, "ab"[n % 2]) for n, name in enumerate(names)]
     table(tmp_path, ("path", "class"), rows, "one.csv")
-    table(tmp_path, ("path", "class"), rows[::2], "two.csv")
+    table(tmp_path, ("path", "class"), rows[::3], "two.csv")
     refused(r"one.csv, two.csv could all be .* --table", tmp_path)
     assert len(read(tmp_path, table="one.csv").train) == 8
 
@@ -138,13 +121,6 @@ def test_numbers_are_in_their_order(tmp_path, labels, classes):
     names = images(tmp_path, 6)
     table(tmp_path, ("path", "class"), [(n, labels[k % 3]) for k, n in enumerate(names)])
     assert read(tmp_path).classes == classes
-
-
-def test_a_tab_separated_table_with_a_byte_order_mark(tmp_path):
-    names = images(tmp_path)
-    lines = ["path\tclass", *(f"{name}\t{'ab'[n % 2]}" for n, name in enumerate(names))]
-    (tmp_path / "x.tsv").write_text("\ufeff" + "\r\n".join(lines))
-    assert counts(read(tmp_path), read(tmp_path).train) == {"a": 4, "b": 4}
 
 
 def test_a_table_that_says_other_classes_than_the_folders_is_asked_about(tmp_path):
@@ -363,7 +339,7 @@ def test_hpa_stains_become_channels(data_home, tmp_path):
 def test_hpa_with_other_targets(tmp_path, target):
     miniature.hpa(tmp_path, RANDOM)
     write_table(tmp_path / "train.csv", ("Id", "Target"), [("00000005-bbb7", target)])
-    refused(r"train.csv: target .* legal are numbers 0 to 27", tmp_path)
+    refused(r"train.csv: (no name for label .*; legal: 0, 1, 2, .*27|.* has no class)", tmp_path)
 
 
 def test_eurosat_in_the_folder_of_its_second_edition(tmp_path):

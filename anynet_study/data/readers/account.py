@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.source.source import Source
-from anynet_study.errors import counted, printable
+from anynet_study.errors import counted, printable, some_of
 
 #: Classes, and unreadable images, that are shown.
 SHOWN = 10
@@ -40,7 +40,7 @@ class Account(BaseModel):
 
     def lines(self) -> list[str]:
         """The account for a terminal."""
-        classes = ", ".join(self.classes[:SHOWN]) + (", ..." if len(self.classes) > SHOWN else "")
+        classes = ", ".join(some_of(self.classes, SHOWN))
         images = ", ".join(f"{counted(n, 'image')} in {part}" for part, n in self.images.items())
         groups = f"{counted(self.groups, 'group')} from {self.groups_from}"
         lines = [
@@ -54,10 +54,8 @@ class Account(BaseModel):
         if self.unused:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.unused.items())
             lines.append(f"files not used: {kinds}")
-        some = list(self.unreadable.items())
-        lines += [f"unreadable: {image} ({why})" for image, why in some[:SHOWN]]
-        if len(some) > SHOWN:
-            lines.append(f"unreadable: {len(some) - SHOWN} more")
+        unreadable = (f"{image} ({why})" for image, why in self.unreadable.items())
+        lines += [f"unreadable: {told}" for told in some_of(unreadable, SHOWN)]
         told = {f"{file} {why}" for file, why in self.tables.items()}
         return lines + [f"note: {note}" for note in self.notes if note not in told]
 
@@ -93,10 +91,8 @@ def _unused(source: Source, listing: Listing) -> dict[str, int]:
     used = {name for e in examples for name in (e.name, e.file, *e.channels) if name}
     prefix = f"{listing.root}/" if listing.root else ""
     found: Counter[str] = Counter()
-    for folder in source.tree.walk():
-        for name in folder.files:
-            path = folder.join(name)
-            if not path.startswith(prefix) or path[len(prefix) :] not in used:
-                found[PurePosixPath(name).suffix.lower() or "without ending"] += 1
-        found["of systems, or ignored"] += folder.litter
+    for path, _, name in source.tree.below():
+        if not path.startswith(prefix) or path[len(prefix) :] not in used:
+            found[PurePosixPath(name).suffix.lower() or "without ending"] += 1
+    found["of systems, or ignored"] = sum(folder.litter for folder in source.tree.walk())
     return {kind: count for kind, count in found.most_common() if count}

@@ -10,19 +10,20 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data.readers import names
-from anynet_study.data.readers.listing import Example, Listing, Reader
-from anynet_study.data.readers.table_rows import Row, Rows, listing_of
+from anynet_study.data.readers.listing import Listing, Reader
+from anynet_study.data.readers.safe_files import read_npy
+from anynet_study.data.readers.table_rows import Row, Rows, listing_of, with_no_class
 from anynet_study.data.source.archives import OF_HDF5
 from anynet_study.data.source.member import Member, Window
-from anynet_study.data.source.source import Source
+from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted, first_line
+from anynet_study.errors import UserError, first_line
 
 LAYOUT = "arrays"
 #: Bytes of all arrays of a file that are read into memory; those of .npy files stay on the disk.
@@ -53,8 +54,7 @@ class _Part(NamedTuple):
 
 def _recognises(source: Source, root: Folder) -> bool:
     """Files of arrays, and no images."""
-    files = (name for folder in root.walk() for name in folder.files)
-    return any(map(_is_array_file, files)) and not root.holds_images()
+    return any(_is_array_file(n) for _, _, n in root.below()) and not root.holds_images()
 
 
 def _is_array_file(name: str) -> bool:
@@ -67,19 +67,18 @@ def _read(source: Source, root: Folder) -> Listing:
     UserError, naming every array that was seen, where it is unclear which is what.
     """
     prefix = len(root.join(""))
-    paths = [
-        folder.join(name) for folder in root.walk() for name in filter(_is_array_file, folder.files)
-    ]
+    paths = [root.join(path) for path, _, name in root.below() if _is_array_file(name)]
     arrays = {p[prefix:]: a for path in paths for p, a in _arrays_in(source, path)}
-    parts = _parts(source.where(root.path), arrays, source.choices.no_class)
-    rows, pixels = Rows({}, []), {}
-    for name, part in parts.items():
-        for place, (image, labels) in enumerate(zip(part.images, part.labels, strict=True)):
-            if not labels:
-                continue
-            path = f"{name}/{place:07d}"
-            rows.images[path] = Row(labels, "", name)
-            pixels[path] = image
+    parts = _parts(source.where(root.path), arrays, source.choices)
+    rows = Rows(
+        {
+            f"{name}/{place:07d}": Row(labels, "", name, {"pixels": image})
+            for name, part in parts.items()
+            for place, (image, labels) in enumerate(zip(part.images, part.labels, strict=True))
+            if labels
+        },
+        [],
+    )
     used = {path for part in parts.values() for path in (part.images_from, part.labels_from)}
     idle = [path for path in arrays if path not in used]
     listing = listing_of(
@@ -91,20 +90,11 @@ def _read(source: Source, root: Folder) -> Listing:
         classes_from=", ".join(part.labels_from for part in parts.values()),
         splits_from="the names of the arrays",
     )
-
-    def filled(examples: list[Example]) -> list[Example]:
-        return [replace(example, pixels=pixels[example.name]) for example in examples]
-
     notes = [f"not read: {', '.join(idle)}"] if idle else []
-    return replace(
-        listing,
-        train=filled(listing.train),
-        test=None if listing.test is None else filled(listing.test),
-        notes=(*listing.notes, *notes),
-    )
+    return replace(listing, notes=(*listing.notes, *notes))
 
 
-def _parts(where: str, arrays: Mapping[str, Array], no_class: str | None) -> dict[str, _Part]:
+def _parts(where: str, arrays: Mapping[str, Array], choices: Choices) -> dict[str, _Part]:
     """The arrays of images and of labels of each part, and what their names say it is."""
     by_part: dict[str | None, dict[str, Array]] = {}
     for path, array in arrays.items():
@@ -128,7 +118,7 @@ def _parts(where: str, arrays: Mapping[str, Array], no_class: str | None) -> dic
                 f"(N,), or 0 and 1 (N, classes); seen: {seen}; --ignore leaves files out"
             )
         image, label, view = pairs[0]
-        labels = _labels(f"{where}: {label}", found[label], no_class)
+        labels = _labels(f"{where}: {label}", found[label], choices)
         parts[part] = _Part(image, label, view, labels)
     return parts
 
@@ -164,19 +154,13 @@ def _views(path: str, array: Array, count: int) -> list[NDArray[np.uint8]]:
     return views
 
 
-def _labels(where: str, array: Array, no_class: str | None) -> list[tuple[str, ...]]:
+def _labels(where: str, array: Array, choices: Choices) -> list[tuple[str, ...]]:
     """The classes of each image; UserError for numbers that are none."""
     if array.ndim == 2 and 1 not in array.shape:
         if not np.isin(array, (0, 1)).all():
             raise UserError(f"{where}: {array.shape}, but not 0 and 1 alone: one column per class?")
         found = [tuple(map(str, np.flatnonzero(row))) for row in array]
-        if () in found and no_class is None:
-            raise UserError(
-                f"{where}: {counted(found.count(()), 'image')} of {len(found)} have no class; "
-                "--no-class NAME makes them a class, --no-class none leaves them out"
-            )
-        without = () if no_class == names.NONE else (str(no_class),)
-        return [row or without for row in found]
+        return with_no_class(f"{where}: a row of 0 is of no class", found, choices)
     flat = array.ravel()
     if flat.dtype.kind in "US":
         texts = np.char.decode(flat, errors="backslashreplace") if flat.dtype.kind == "S" else flat
@@ -194,37 +178,13 @@ def _arrays_in(source: Source, path: str) -> Iterator[tuple[str, Array]]:
             raise UserError(f"{where}: {OF_HDF5}")
     try:
         if path.lower().endswith(".npy"):
-            yield path, _npy(member)
+            yield path, read_npy(member)
         elif path.lower().endswith(".mat"):
             yield from ((f"{path}/{name}", array) for name, array in _mat(member).items())
         else:
             yield path, _idx(_unzipped(path, member))
     except Exception as error:  # parsers of hostile bytes raise nearly anything
         raise UserError(f"{where}: not a readable array ({first_line(error)})") from error
-
-
-def _npy(member: Member) -> Array:
-    """The array of an .npy file, which stays in it; ValueError for one of objects."""
-    with Window(member).buffered() as file:
-        version = np.lib.format.read_magic(file)
-        read = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }
-        if version not in read:
-            raise ValueError(f"version {version}")
-        shape, fortran, dtype = read[version](file)
-        start = file.tell()
-    size = math.prod(shape) * dtype.itemsize
-    if dtype.hasobject or size > member.length() - start:
-        raise ValueError("it has objects" if dtype.hasobject else "it is not whole")
-    if size == 0:
-        raise ValueError("it is empty")
-    order: Literal["F", "C"] = "F" if fortran else "C"
-    held: Array = np.memmap(
-        member.file, dtype=dtype, mode="r", offset=member.offset + start, shape=shape, order=order
-    )
-    return held
 
 
 def _mat(member: Member) -> dict[str, Array]:

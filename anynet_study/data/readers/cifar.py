@@ -15,7 +15,7 @@ from anynet_study.data.readers.listing import Example, Listing, Reader, require
 from anynet_study.data.readers.safe_files import byte_rows, load_dictionary, read_npy
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, first_line
 
 NEW_LAYOUT = "CIFAR-10.1"
 SIDE = 32
@@ -229,6 +229,18 @@ def _new_folder(root: Folder) -> Folder | None:
     return next(folders, None)
 
 
+def _new_array(source: Source, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The (N, *shape) array of a file: whole numbers, pixels uint8; UserError for another."""
+    try:
+        array = np.asarray(read_npy(source.member(name)))
+        if array.shape[1:] != shape or array.dtype.kind not in ("u" if shape else "iu"):
+            raise ValueError(f"shape {array.shape} and type {array.dtype}")
+        return array.astype(np.uint8) if shape else array
+    except Exception as error:  # NumPy's parser of headers raises nearly anything
+        told = f"not an .npy array (N{''.join(f', {side}' for side in shape)})"
+        raise UserError(f"{source.where(name)}: {told} ({first_line(error)})") from error
+
+
 def _read_new(source: Source, root: Folder) -> Listing:
     """Test images only, of the newest version there is unless another is chosen."""
     folder = _new_folder(root)
@@ -239,12 +251,12 @@ def _read_new(source: Source, root: Folder) -> Listing:
         raise UserError(f"--test-part {version!r}: there are {', '.join(versions)}")
     data, labels = (f"cifar10.1_{version}_{part}.npy" for part in ("data", "labels"))
     require(source, folder, (labels,))
-    images = read_npy(source, folder.join(data), ("|u1",), (SIDE, SIDE, 3)).astype(np.uint8)
-    numbers = read_npy(source, folder.join(labels), ("<i4", "<i8", "|u1"), ()).astype(np.int64)
+    images = _new_array(source, folder.join(data), (SIDE, SIDE, 3))
+    numbers = _new_array(source, folder.join(labels), ())
     where = source.where(folder.join(labels))
     if len(numbers) != len(images):
         raise UserError(f"{where}: {len(numbers)} labels for {len(images)} images")
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(NAMES):
+    if not 0 <= numbers.min() <= numbers.max() < len(NAMES):
         raise UserError(f"{where}: labels {numbers.min()} to {numbers.max()}; legal: 0 to 9")
     test = [
         Example(f"{version}/{row:05d}", int(label), pixels=image)

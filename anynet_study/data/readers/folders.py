@@ -10,7 +10,7 @@ from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.readers.names import no_classes, part_of
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted
+from anynet_study.errors import UserError, counted, some_of
 
 CLASS_IMAGE, SPLIT_CLASS_IMAGE = "class/image", "split/class/image"
 #: Files named in a note.
@@ -76,17 +76,13 @@ def read_as(
 def _unread_in(folder: Folder) -> tuple[str, ...]:
     """A note on the files in the class folders of `folder` that are no images by their names."""
     stray = [
-        inner.join(name)
+        outer.join(path)
         for outer in folder.folders.values()
-        for inner in outer.walk()
-        for name in inner.files
+        for path, inner, name in outer.below()
         if not inner.is_image(name)
     ]
-    if not stray:
-        return ()
-    names = ", ".join(stray[:SHOWN]) + (", ..." if len(stray) > SHOWN else "")
-    told = f"in class folders, but not called like images: {counted(len(stray), 'file')} ({names})"
-    return (told,)
+    told = f"{counted(len(stray), 'file')} ({', '.join(some_of(stray, SHOWN))})"
+    return (f"in class folders, but not called like images: {told}",) if stray else ()
 
 
 def inner_root(root: Folder, fits: Callable[[Folder], bool]) -> Folder | None:
@@ -99,7 +95,7 @@ def inner_root(root: Folder, fits: Callable[[Folder], bool]) -> Folder | None:
         if len(holding) != 1 or root.first_image() is not None:
             return None
         others = (folder for folder in root.folders.values() if folder is not holding[0])
-        files = (name for folder in others for below in folder.walk() for name in below.files)
+        files = (name for folder in others for _, _, name in folder.below())
         if not all(name.lower().endswith(BESIDE_IMAGES) for name in files):
             return None
         root = holding[0]

@@ -33,15 +33,14 @@ from anynet_study.data.readers.image_tables import (
     ImageTable,
     find_tables,
     form_of,
-    holds_tables,
     one_to_one,
 )
-from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.readers.listing import Listing, Reader
 from anynet_study.data.readers.table_rows import Row, Rows, listing_of, read_rows
 from anynet_study.data.source import parquet
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted
+from anynet_study.errors import UserError, counted, some_of
 from anynet_study.sheets import normal_form
 
 #: What words of a class's name may have between them: one name is written with any.
@@ -52,11 +51,10 @@ SHOWN = 8
 
 def _is_table(source: Source, root: Folder) -> bool:
     """Images, and a table with their classes, or one that is chosen."""
-    if not root.holds_images():
-        return False
-    if source.choices.chosen().keys() & set(CHOICES):
-        return source.choices.table is not None or holds_tables(source, root)
-    return any(table.labels for table in find_tables(source, root)[0])
+    chosen = bool(source.choices.chosen().keys() & set(CHOICES))
+    return root.holds_images() and (
+        chosen or any(table.labels for table in find_tables(source, root)[0])
+    )
 
 
 def _from_folders(
@@ -76,7 +74,7 @@ def _from_folders(
             return found
         if any(table.labels for table in tables):
             return _from_tables(source, root, tables, others)
-        raise UserError(f"{doubt}; {_tables_told(tables, others)}")
+        raise UserError(f"{doubt}; {tables_told(tables, others)}")
 
     return reader
 
@@ -99,11 +97,16 @@ def _from_tables(
             "choose with --label-column"
         )
     if not labelled:
-        raise UserError(f"{source.where(root.path)}: {_tables_told(tables, others)}")
+        raise UserError(f"{source.where(root.path)}: {tables_told(tables, others)}")
     parts = {table.part for table in labelled}
     folders = {PurePosixPath(table.file).parent for table in labelled}
     one = len({table.form for table in labelled}) == 1 and len(folders) == len(labelled)
     if not one and (None in parts or len(parts) < len(labelled)):
+        # Of one class alone: a sample of what is to be submitted.
+        alone = [t for t in labelled if len({*zip(*map(t.column, t.labels), strict=True)}) < 2]
+        if len(labelled) - len(alone) == 1 and alone:
+            others |= {table.file: "is not read: one class alone" for table in alone}
+            return _from_tables(source, root, [t for t in tables if t not in alone], others)
         files = ", ".join(table.file for table in labelled)
         raise UserError(
             f"{source.where(root.path)}: {files} could all be the table of images; choose one "
@@ -180,10 +183,12 @@ def _repeating(tables: list[ImageTable]) -> list[str]:
     ]
 
 
-def _tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
+def tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
+    """What the tables say that are there, and how to say more."""
     told = [f"{t.file} has {', '.join(t.names)} ({t.words()})" for t in tables]
     told += [f"{file} {why}" for file, why in others.items()]
-    told += ["say with --label-column which column holds the classes"] if tables else []
+    how = "say with --label-column which column holds the classes, with --image-column the images"
+    told += [how] if tables or others else []
     return "; ".join(told) or "there is no table of their classes"
 
 
@@ -199,7 +204,7 @@ def _doubt(source: Source, root: Folder) -> str | None:
         wrong = names.no_classes(called)
         # In a folder of its own, a class may well be called train.
         if wrong and (not splits or len(wrong) == len(called)):
-            shown = ", ".join(wrong[:SHOWN]) + (", ..." if len(wrong) > SHOWN else "")
+            shown = ", ".join(some_of(wrong, SHOWN))
             says = "its name says" if len(wrong) == 1 else "their names say"
             return (
                 f"{source.where(root.path)}: folder {shown}: {says} part of a dataset, not a "
@@ -283,10 +288,15 @@ def _beside_folders(
 
 
 def _of_other_images(source: Source, root: Folder, table: ImageTable, rows: Rows) -> dict[str, Row]:
-    """Images of a part that are in no class folder, if a column says a class folder for each."""
+    """Images of a part that are in no class folder, if a column says a class folder for each.
+
+    That is one known by its name, or any of a table that lies in the folder of the part.
+    """
+    inside = any(map(names.part_of, PurePosixPath(table.file).parts[:-1]))
+    columns = table.labels if table.sure and table.labels else table.names if inside else ()
     classes = {label for row in rows.images.values() for label in row.labels}
-    said = {name for name in table.names if {*table.column(name)} <= classes} - {table.image}
-    if not said or table.part is None or table.sure:
+    said = {name for name in columns if {*table.column(name)} <= classes} - {table.image}
+    if not said or table.part is None:
         return {}
     found = read_rows(source, root, [replace(table, labels=(min(said),), split=None)]).images
     others = {image: row for image, row in found.items() if image not in rows.images}
@@ -318,6 +328,7 @@ def _with_tables(
 
     Splits are those of the listing itself, or of tables of the parts, or of a column of a table.
     """
+    once = _without_twins(source, listing, rows)
     plain = [replace(table, labels=()) for table in tables]
     parts = [table.part for table in plain if table.part]
     lists = [t for t in plain if t.part] if len({*parts}) == len(parts) > 1 else []
@@ -336,16 +347,15 @@ def _with_tables(
         for t in tables
         if t.file not in files
     }
-    if used:
-        listing = _joined(source, root, listing, rows, splits, groups)
+    if used or once is not rows:
+        listing = _joined(source, root, listing, once, splits, groups)
         notes = [
             *(f"{t.file}: {t.words()}; --split-column none, --group-column none" for t in used),
             *notes,
         ]
     shown = {told: unused[file] for file, told in _alike(unused).items()}
     notes += [f"{file} {why}" for file, why in shown.items()]
-    listing = replace(listing, notes=(*listing.notes, *notes), tables=shown)
-    return _without_twins(source, listing)
+    return replace(listing, notes=(*listing.notes, *notes), tables=shown)
 
 
 def _joined(
@@ -381,37 +391,28 @@ def _joined(
     )
 
 
-def _without_twins(source: Source, listing: Listing) -> Listing:
+def _without_twins(source: Source, listing: Listing, rows: Rows) -> Rows:
     """Classes that differ in case, blanks or Unicode form only are one, if that is said."""
-    keys = {
-        name: BETWEEN_WORDS.sub(" ", unicodedata.normalize("NFKC", name).casefold().strip())
-        for name in listing.classes
-    }
-    alike: dict[str, str] = {}
-    for name, key in keys.items():
-        twin = alike.setdefault(key, name)
-        if twin != name and source.choices.ignore_case is None:
+    first: dict[str, str] = {}
+    called = {}
+    for name in listing.classes:
+        plain = unicodedata.normalize("NFKC", name).casefold().strip()
+        called[name] = first.setdefault(BETWEEN_WORDS.sub(" ", plain), name)
+        if called[name] != name and source.choices.ignore_case is None:
             raise UserError(
-                f"{source.where(listing.root)}: classes {twin!r} and {name!r} differ in case or "
-                "blanks only; --ignore-case makes them one class"
+                f"{source.where(listing.root)}: classes {called[name]!r} and {name!r} differ in "
+                "case or blanks only; --ignore-case makes them one class"
             )
-    if len(alike) == len(listing.classes):
-        return listing
-    classes = tuple(alike.values())
-    place = {name: classes.index(alike[key]) for name, key in keys.items()}
-
-    def renumbered(examples: list[Example]) -> list[Example]:
-        return [
-            replace(
-                example,
-                label=place[listing.classes[example.label]],
-                also=tuple(place[listing.classes[label]] for label in example.also),
-            )
-            for example in examples
-        ]
-
-    test = None if listing.test is None else renumbered(listing.test)
-    return replace(listing, classes=classes, train=renumbered(listing.train), test=test)
+    if len(first) == len(listing.classes):
+        return rows
+    labels = {image: (called[label] for label in row.labels) for image, row in rows.images.items()}
+    return replace(
+        rows,
+        images={
+            image: replace(row, labels=tuple(dict.fromkeys(labels[image])))
+            for image, row in rows.images.items()
+        },
+    )
 
 
 _OF_FOLDERS = (*(name for name in CHOICES if name not in LABEL_CHOICES), "ignore_case")

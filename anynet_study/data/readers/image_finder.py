@@ -75,7 +75,8 @@ def _plain(value: str) -> str:
 
 def _alike(name: str) -> str:
     plain = _plain(name).casefold()
-    return plain.lstrip("0") or "0" if plain.isdigit() else plain
+    number = plain.removesuffix(".0")  # as data frames write numbers where some are missing
+    return number.lstrip("0") or "0" if number.isdigit() else plain
 
 
 def _keys(image: str) -> set[str]:

@@ -14,8 +14,8 @@ from anynet_study.data.readers.safe_files import read_records
 from anynet_study.data.readers.sidecars import sidecar_records, sidecars_in
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError
-from anynet_study.sheets import JSON_LINES, Csv, is_missing, normal_form, number
+from anynet_study.errors import UserError, some_of
+from anynet_study.sheets import JSON_LINES, Csv, column_called, is_missing, normal_form, number
 
 LAYOUT = "table of images"
 #: Options that say how tables are read, and those of them that make a table of a folder.
@@ -23,7 +23,7 @@ LABEL_CHOICES = ("table", "image_column", "label_column", "label_separator", "no
 CHOICES = (*LABEL_CHOICES, "group_column", "split_column", "split_values")
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
 #: Such files are often no tables: they are named if they were chosen, or called like tables.
-OFTEN_OTHER = (".txt", ".json")
+OFTEN_OTHER = (".txt", ".json", ".gz")
 #: More files than this of one suffix in a folder belong to the images, one to each.
 MOST_TABLES = 20
 #: Rows that are looked at to see which column names images, and which share must be found.
@@ -112,7 +112,7 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
     asked |= {*_columns(choices.label_column, there)}
     if not asked <= there or (chosen.keys() & set(CHOICES) and not tables):
         options = [f"--{n.replace('_', '-')} {chosen[n]!r}" for n in CHOICES if n in chosen]
-        told = {table.file: f"has {_listed(table.names)}" for table in tables} | others
+        told = {table.file: f"has {', '.join(some_of(table.names))}" for table in tables} | others
         shown = "; ".join(f"{path} {why}" for path, why in told.items()) or (
             f"there: {', '.join(table_files(root)) or 'none'}"
         )
@@ -120,17 +120,10 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
     return tables, others
 
 
-def holds_tables(source: Source, root: Folder) -> bool:
-    """Whether there is anything below `root` that could be a table of images."""
-    return bool(table_files(root)) or next(sidecar_records(source, root), None) is not None
-
-
 def table_files(root: Folder, chosen: str | None = None) -> list[str]:
     """Paths from `root`; one that is chosen may be called anything."""
     if chosen is not None:
-        paths = [folder.join(name) for folder in root.walk() for name in folder.files]
-        paths = [path[len(root.join("")) :] for path in paths]
-        return [path for path in paths if chosen in (path, PurePosixPath(path).name)]
+        return [path for path, _, name in root.below() if chosen in (path, name)]
     found = []
     for folder in root.walk():
         sidecars = sidecars_in(folder)
@@ -155,10 +148,9 @@ def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
             yield path, f"is not read ({str(error).removeprefix(where)})"
             continue
         alike[(PurePosixPath(path).parent, form_of(path), *table.names)][path] = table
-    for folder in root.walk():
-        for name in folder.files if source.choices.table is None else ():
-            if (reason := names.NOT_READ.get(PurePosixPath(name).suffix.lower())) is not None:
-                yield folder.join(name)[len(root.join("")) :], f"is not read ({reason})"
+    for path, _, _ in root.below() if source.choices.table is None else ():
+        if (reason := names.NOT_READ.get(PurePosixPath(path).suffix.lower())) is not None:
+            yield path, f"is not read ({reason})"
     for shards in alike.values():
         rows = [row for table in shards.values() for row in table.rows]
         if len(shards) > 1 and len({*map(tuple, rows)}) == len(rows):
@@ -190,7 +182,7 @@ def _understood(
     except UserError as error:
         return str(error)
     if image is None:
-        return f"has {_listed(table.names)}: none names images of this folder"
+        return f"has {', '.join(some_of(table.names))}: none names images of this folder"
     if _means_image(finder, image):
         # The first row is an image, no header.
         numbers = [str(place) for place in range(1, len(table.names) + 1)]
@@ -257,11 +249,11 @@ def _image_column(table: Csv, choices: Choices, finder: ImageFinder) -> str | No
             places = [table.names.index(name) for name in best]
             if all(len({_found(finder, row[place]) for place in places}) == 1 for row in rows):
                 return best[0]
-            if (known := names.column(best, None, names.IMAGE)) is not None:
+            if (known := column_called(best, names.IMAGE)) is not None:
                 return known
             told = " and ".join(map(repr, best))
             raise UserError(f"has images in columns {told}; choose with --image-column")
-    known = names.column(table.names, None, names.IMAGE)
+    known = column_called(table.names, names.IMAGE)
     if known is not None and any(meant.values()):
         return known
     return None
@@ -273,42 +265,47 @@ def _with_columns(
     header = table.names
     rest = [name for name in header if name != image]
     group = _unless_none(rest, choices.group_column, names.GROUP)
-    cells = dict(zip(header, map(list, zip(*table.rows, strict=True)), strict=False))
+    cells = dict(zip(header, table.columns(), strict=True))
     split = _unless_none(rest, choices.split_column, names.SPLIT)
     if split is None and choices.split_column is None:
-        split = next((name for name in rest if _are_parts(cells.get(name, ()))), None)
-        only = rest[0] if len(rest) == 1 and names.tells(path, names.OF_SPLITS) else None
-        split = split or only
+        split = next((name for name in rest if _are_parts(cells[name])), None)
+        if len(rest) == 1 and names.tells(path, names.OF_SPLITS):
+            split = split or (None if column_called(rest, names.LABEL) else rest[0])
     free = [name for name in rest if name not in (group, split)]
-    found = ImageTable(path, tuple(header), table.rows, finder, image, split=split, group=group)
     declared = [name for name in table.classes if name in free]
     chosen = _columns(choices.label_column, header)
     labels, sure = chosen if {*chosen} <= {*rest} else (), True
     if not chosen:
         labels, sure = _labels(free, cells, declared)
-    if not chosen and (told := next((n for n in labels if _measures(cells.get(n, []))), None)):
+    if not chosen and (told := next((n for n in labels if _measures(cells[n])), None)):
         return f"has {told!r}, numbers with decimals; as classes: --label-column {told!r}"
     flags = _flags(free, cells)
-    if not chosen and not any(cell for name in labels for cell in cells.get(name, ())):
+    if not chosen and not any(cell for name in labels for cell in cells[name]):
         labels, sure = (), False  # a test set whose classes are not published
     contrary = []
     if sure and not chosen and len(labels) == 1:
-        known = declared or (name for name in free if names.column([name], None, names.LABEL))
+        known = declared or (name for name in free if column_called([name], names.LABEL))
         contrary = [name for name in known if not _alike(cells, labels[0], name)]
     repeating = [
         name
         for name in free
-        if _repeats(name, cells.get(name))
+        if _repeats(name, cells[name])
         and not any(name == label or _alike(cells, label, name) for label in labels)
     ]
-    return replace(
-        found,
-        labels=labels,
-        sure=sure,
-        contrary=tuple(contrary),
-        part=names.part_in(path),
-        repeating=tuple(repeating),
-        flags=flags if len(flags) > 1 else (),
+    return ImageTable(
+        path,
+        tuple(header),
+        table.rows,
+        finder,
+        image,
+        labels,
+        tuple(contrary),
+        sure,
+        split,
+        group,
+        names.part_in(path),
+        tuple(repeating),
+        flags if len(flags) > 1 else (),
     )
 
 
@@ -332,7 +329,9 @@ def _columns(chosen: str | None, header: Collection[str | None]) -> tuple[str, .
 
 
 def _unless_none(header: Sequence[str], chosen: str | None, known: Sequence[str]) -> str | None:
-    return None if chosen == names.NONE else names.column(header, chosen, known)
+    if chosen is not None:
+        return chosen if chosen in header else None
+    return column_called(header, known)
 
 
 def one_to_one(pairs: set[tuple[Any, Any]]) -> bool:
@@ -341,23 +340,23 @@ def one_to_one(pairs: set[tuple[Any, Any]]) -> bool:
 
 
 def _alike(cells: Mapping[str, list[str]], one: str, other: str) -> bool:
-    return one_to_one(set(zip(cells.get(one, ()), cells.get(other, ()), strict=True)))
+    return one_to_one(set(zip(cells[one], cells[other], strict=True)))
 
 
 def _labels(
     free: Sequence[str], cells: Mapping[str, list[str]], declared: Sequence[str]
 ) -> tuple[tuple[str, ...], bool]:
     """The columns of classes, and whether that is sure: declared in the file, or known by name."""
-    first = names.column(declared, None, names.LABEL) or next(iter(declared), None)
-    first = first or names.column(free, None, names.LABEL)
+    first = column_called(declared, names.LABEL) or next(iter(declared), None)
+    first = first or column_called(free, names.LABEL)
     if first is not None:
         return (first,), True
-    free = [name for name in free if not _is_index(name, cells.get(name, []))]
+    free = [name for name in free if not _is_index(name, cells[name])]
     flags = _flags(free, cells)
     if len(flags) > 1 and {1} == {sum(row) for row in _marks(cells[name] for name in flags)}:
         return flags, True
     # Classes have several images.
-    found = [name for name in free if len({*cells.get(name, ())}) < len(cells.get(name, ()))]
+    found = [name for name in free if len({*cells[name]}) < len(cells[name])]
     return (tuple(free), False) if len(free) == 1 and found else ((), False)
 
 
@@ -369,7 +368,7 @@ def _is_index(name: str, cells: Sequence[str]) -> bool:
 
 def _flags(free: Sequence[str], cells: Mapping[str, list[str]]) -> tuple[str, ...]:
     """The columns that say yes and no, where -1 is no unless 0 is."""
-    told = {name: {cell.lower() for cell in cells.get(name, ())} for name in free}
+    told = {name: {cell.lower() for cell in cells[name]} for name in free}
     zero = any(found & (NO - {""}) for found in told.values())
     legal = YES | NO | (set() if zero else MINUS)
     return tuple(name for name, found in told.items() if found & YES and found <= legal)
@@ -380,13 +379,8 @@ def _marks(columns: Iterable[Sequence[str]]) -> list[tuple[bool, ...]]:
     return [tuple(cell.lower() in YES for cell in row) for row in zip(*columns, strict=True)]
 
 
-def _repeats(name: str, cells: Sequence[str] | None) -> bool:
+def _repeats(name: str, cells: Sequence[str]) -> bool:
     """Whether a column looks like ids, and ids come several times."""
     words = set(normal_form(name).split("_"))
-    known = names.column([name], None, names.GROUP) is not None
-    distinct = len({*(cells or ())})
-    return (known or bool(words & names.ID_WORDS)) and 1 < distinct <= len(cells or ()) / 1.5
-
-
-def _listed(header: Sequence[str]) -> str:
-    return f"{', '.join(header[:12])}{', ...' if len(header) > 12 else ''}"
+    known = column_called([name], names.GROUP) is not None
+    return (known or bool(words & names.ID_WORDS)) and 1 < len({*cells}) <= len(cells) / 1.5

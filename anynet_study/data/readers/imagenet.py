@@ -31,7 +31,7 @@ def _is_kit(source: Source, root: Folder) -> bool:
     """Files or folders with the names of the official archives, or the kit's labels."""
     if any(map(OFFICIAL.fullmatch, (*root.files, *root.folders))):
         return True
-    return _find(root, TRUTH) is not None and any(map(root.folders.get, VALIDATION))
+    return root.find(TRUTH) is not None and any(map(root.folders.get, VALIDATION))
 
 
 def _read_kit(source: Source, root: Folder) -> Listing:
@@ -93,18 +93,13 @@ def _folder(source: Source, root: Folder, names: tuple[str, ...]) -> Folder:
 
 
 def _required(source: Source, root: Folder, name: str) -> str:
-    path = _find(root, name)
+    path = root.find(name)
     if path is None:
         raise UserError(
             f"{source.where(root.path)}: no {name}; the labels of the validation images are in the "
             "development kit, ILSVRC2012_devkit_t12.tar.gz (or in LOC_val_solution.csv)"
         )
     return path
-
-
-def _find(root: Folder, name: str) -> str | None:
-    """A file called `name`, at any depth but among images."""
-    return next((folder.join(name) for folder in root.walk() if name in folder.files), None)
 
 
 def _is_kaggle(source: Source, root: Folder) -> bool:

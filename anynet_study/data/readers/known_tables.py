@@ -1,10 +1,9 @@
 """Known tables of images: HAM10000, SIIM-ISIC, Cassava and APTOS, HPA's stains, and CCT-20."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from anynet_study.data.readers.image_finder import ImageFinder
 from anynet_study.data.readers.listing import Example, Listing, Reader
@@ -21,18 +20,6 @@ from anynet_study.errors import UserError
 from anynet_study.sheets import SEVERAL
 
 
-class Columns(NamedTuple):
-    """The columns of a known table."""
-
-    image: str
-    label: str
-    group: str | None = None
-
-    def names(self) -> tuple[str, ...]:
-        """Those that there are."""
-        return tuple(name for name in self if name is not None)
-
-
 def _has_columns(source: Source, root: Folder, table: str, columns: Sequence[str]) -> bool:
     """Whether `root` has the `table`, with these columns."""
     return table in root.files and set(columns) <= set(columns_of(source, root.join(table)))
@@ -46,7 +33,8 @@ class KnownTable:
     layout: str
     #: What the table is called, whatever the case.
     table: str
-    columns: Columns
+    #: Those of the image, of the class and, if there is one, of the group.
+    columns: tuple[str, ...]
     #: A file or folder that must be beside it, empty for none; None: the table is known by columns.
     beside: str | None = None
     #: Where the images are if there is such a folder; otherwise anywhere below.
@@ -64,7 +52,7 @@ class KnownTable:
             return None
         for name in root.files:
             if re.fullmatch(self.table, name, re.IGNORECASE) and (
-                self.beside is not None or _has_columns(source, root, name, self.columns.names())
+                self.beside is not None or _has_columns(source, root, name, self.columns)
             ):
                 return name
         return None
@@ -78,17 +66,26 @@ class KnownTable:
         if isinstance(classes, str):
             classes = read_texts(source, root.join(classes))
         where = source.where(root.join(table))
-        found = read_table(source, root.join(table), self.columns.names())
-        images = finder.require([row[self.columns.image] for row in found], where)
-        rows: dict[str, Row] = {}
-        for row, image in zip(found, images, strict=True):
-            if image in rows:
-                raise UserError(f"{where}: {image} is listed twice")
-            if not row[self.columns.label]:
-                raise UserError(f"{where}: {image} has no class")
-            group = row[self.columns.group] if self.columns.group else ""
-            rows[image] = Row((row[self.columns.label],), group)
-        return listing_of(source, root, self.layout, Rows(rows, []), classes, table=table)
+        found = read_table(source, root.join(table), self.columns)
+        images = finder.require([row[self.columns[0]] for row in found], where)
+        said = ([row[column] for column in self.columns[1:]] for row in found)
+        pairs = zip(images, said, strict=True)
+        rows = _once(
+            where, ((image, Row((label,), "".join(group))) for image, (label, *group) in pairs)
+        )
+        return listing_of(source, root, self.layout, rows, classes, table=table)
+
+
+def _once(where: str, found: Iterable[tuple[str, Row]]) -> Rows:
+    """The rows by image; UserError for an image that is listed twice, or has no class."""
+    rows = Rows({}, [])
+    for image, row in found:
+        if image in rows.images:
+            raise UserError(f"{where}: {image} is listed twice")
+        if not any(row.labels):
+            raise UserError(f"{where}: {image} has no class")
+        rows.images[image] = row
+    return rows
 
 
 #: HAM10000's has no suffix, .csv or .tab, depending on where it was downloaded. One download holds
@@ -97,7 +94,7 @@ HAM10000 = KnownTable(
     "ham10000",
     "HAM10000",
     r"ham10000_metadata(\.csv|\.tab)?",
-    Columns("image_id", "dx", "lesion_id"),
+    ("image_id", "dx", "lesion_id"),
     beside="",
 )
 #: JPEG files are read, not DICOM ones.
@@ -105,7 +102,7 @@ SIIM_ISIC = KnownTable(
     "siim-isic",
     "SIIM-ISIC",
     r".*\.csv",
-    Columns("image_name", "target", "patient_id"),
+    ("image_name", "target", "patient_id"),
     classes={"0": "benign", "1": "malignant"},
 )
 CASSAVA_NAMES = "label_num_to_disease_map.json"
@@ -113,7 +110,7 @@ CASSAVA = KnownTable(
     "cassava",
     "Cassava",
     r"train\.csv",
-    Columns("image_id", "label"),
+    ("image_id", "label"),
     beside=CASSAVA_NAMES,
     images="train_images",
     classes=CASSAVA_NAMES,
@@ -123,52 +120,37 @@ APTOS = KnownTable(
     "aptos",
     "APTOS 2019",
     r"train\.csv",
-    Columns("id_code", "diagnosis"),
+    ("id_code", "diagnosis"),
     images="train_images",
 )
 TABLES = [table.reader() for table in (HAM10000, SIIM_ISIC, CASSAVA, APTOS)]
 
 HPA_LAYOUT, HPA_TABLE, HPA_COLUMNS = "HPA", "train.csv", ("Id", "Target")
 HPA_STAINS = ("red", "green", "blue", "yellow")
-HPA_CLASSES = 28
+HPA_CLASSES = {str(number): str(number) for number in range(28)}
 
 
 def _read_hpa(source: Source, root: Folder) -> Listing:
     """Cells in four stains, one file each; several classes per image, by number, 0 to 27.
 
-    The rarest class of an image is the one it is stratified by. Red, green and blue are the
-    channels of an image, half of yellow is added to red and green.
+    Red, green and blue are the channels of an image, half of yellow is added to red and green.
     """
     where = source.where(root.join(HPA_TABLE))
-    targets: dict[str, list[int]] = {}
-    for row in read_table(source, root.join(HPA_TABLE), HPA_COLUMNS):
-        name = checked_id(where, row["Id"])
-        if name in targets:
-            raise UserError(f"{where}: image id {name} occurs twice")
-        targets[name] = _hpa_labels(where, name, row["Target"])
-    files = [f"{name}_{stain}" for name in targets for stain in HPA_STAINS]
+    found = _once(
+        where,
+        (
+            (checked_id(where, row["Id"]), Row(tuple(dict.fromkeys(row["Target"].split()))))
+            for row in read_table(source, root.join(HPA_TABLE), HPA_COLUMNS)
+        ),
+    )
+    files = [f"{name}_{stain}" for name in found.images for stain in HPA_STAINS]
     finder = ImageFinder(source, root, root.folders.get("train"))
-    paths = finder.require(files, where)
-    images = Counter(label for labels in targets.values() for label in labels)
-    present = sorted(images)
-    examples = []
-    for number, (name, labels) in enumerate(targets.items()):
-        channels = tuple(paths[len(HPA_STAINS) * number :][: len(HPA_STAINS)])
-        first, *others = sorted(labels, key=lambda label: (images[label], label))
-        also = tuple(present.index(label) for label in sorted(others))
-        examples.append(Example(name, present.index(first), also=also, channels=channels))
-    classes = tuple(map(str, present))
-    used = len(HPA_STAINS) * len(examples)
-    return Listing.found(HPA_LAYOUT, root, classes, examples, files=used, multi_label=True)
-
-
-def _hpa_labels(where: str, name: str, target: str) -> list[int]:
-    """The distinct numbers in `target`, which has spaces between them."""
-    words = target.split()
-    legal = {str(number) for number in range(HPA_CLASSES)}
-    if not words or not set(words) <= legal:
-        raise UserError(f"{where}: target {target!r} of {name}: legal are numbers 0 to 27")
-    return list(map(int, dict.fromkeys(words)))
+    paths = iter(finder.require(files, where))
+    for name, row in found.images.items():
+        channels = tuple(islice(paths, len(HPA_STAINS)))
+        found.images[name] = replace(row, more={"channels": channels})
+    own = {"files": len(files), "multi_label": True}
+    return listing_of(source, root, HPA_LAYOUT, found, HPA_CLASSES, table=HPA_TABLE, **own)
 
 
 HPA = Reader(
@@ -184,12 +166,6 @@ CCT_LAYOUT, ANNOTATIONS, CCT_TRAIN, EMPTY = "CCT-20", "_annotations.json", "trai
 CCT_TESTS = ("cis_test", "trans_test", "cis_val", "trans_val")
 
 
-def _annotations(root: Folder, part: str) -> str | None:
-    """The annotations of a part, at any depth."""
-    wanted = f"{part}{ANNOTATIONS}"
-    return next((folder.join(wanted) for folder in root.walk() if wanted in folder.files), None)
-
-
 def _read_cct20(source: Source, root: Folder) -> Listing:
     """The official training photos, and one of the test parts: cis_test unless chosen otherwise.
 
@@ -203,7 +179,7 @@ def _read_cct20(source: Source, root: Folder) -> Listing:
     finder = ImageFinder(source, root)
     found, listed = [], 0
     for part in (CCT_TRAIN, chosen):
-        path = _annotations(root, part)
+        path = root.find(f"{part}{ANNOTATIONS}")
         if path is None:
             raise UserError(f"{source.where(root.path)}: no {part}{ANNOTATIONS}")
         labels: dict[str, str] = {}
@@ -229,7 +205,7 @@ def _read_cct20(source: Source, root: Folder) -> Listing:
 CCT20 = Reader(
     "cct20",
     CCT_LAYOUT,
-    lambda _, root: None not in (_annotations(root, CCT_TRAIN), _annotations(root, CCT_TESTS[0])),
+    lambda _, root: all(root.find(f"{n}{ANNOTATIONS}") for n in (CCT_TRAIN, CCT_TESTS[0])),
     _read_cct20,
     ("test_part",),
 )

@@ -12,7 +12,7 @@ from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.source.encoded import Around
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder, is_image
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, some_of
 
 POINTS_LAYOUT, PATCHES_LAYOUT = "MLC (photos with points)", "MLC (patches)"
 #: The nine that the study keeps.
@@ -87,8 +87,8 @@ def _read_points(source: Source, root: Folder) -> Listing:
 
 def _most_frequent(labels: Counter[str]) -> str:
     """Labels with their numbers of points, so that one that is only spelled otherwise is seen."""
-    told = ", ".join(f"{label} ({count})" for label, count in labels.most_common(LABELS_SHOWN))
-    return (told or "none") + (", ..." if len(labels) > LABELS_SHOWN else "")
+    told = (f"{label} ({count})" for label, count in labels.most_common())
+    return ", ".join(some_of(told, LABELS_SHOWN)) or "none"
 
 
 def _points(source: Source, name: str) -> dict[tuple[int, int], str]:

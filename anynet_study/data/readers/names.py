@@ -5,7 +5,7 @@ be declared by an option instead.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import PurePosixPath
 
 from anynet_study.data.source.archives import OF_HDF5
@@ -31,6 +31,7 @@ GROUP = (
 SPLIT = (
     *("split", "subset", "set", "partition", "fold_name", "split_name", "data_split"),
     *("dataset_split", "usage", "phase", "is_train", "is_training", "is_training_image", "is_test"),
+    *("is_valid", "is_validation", "is_val"),
 )
 INDEX = ("", "index", "unnamed_0")
 #: Words of names of columns that tell an id, or what several images can be of.
@@ -72,7 +73,7 @@ FORMS = {
 OF_SPLITS = {"split", "splits", "partition", "partitions"}
 TELLING = {
     *(*PARTS, *OF_SPLITS, "label", "labels", "ann", "annotation", "annotations", "meta"),
-    *("metadata", "list", "lists", "attr", "attributes"),
+    *("metadata", "list", "lists", "attr", "attributes", "dataset"),
 }
 #: Files that may say classes and are not read.
 NOT_READ = {
@@ -80,6 +81,7 @@ NOT_READ = {
     **dict.fromkeys((".pkl", ".pickle"), "a pickle, which can run code: save it as CSV or .npz"),
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), OF_HDF5),
     **dict.fromkeys((".rar", ".7z"), "extract it yourself"),
+    ".gz": "compressed: unpack it",
     ".mat": "variables of MATLAB: save the classes as CSV",
 }
 #: Ranges of numbers: parts of a long list of images.
@@ -150,14 +152,3 @@ def no_classes(names: Collection[str]) -> list[str]:
 def tells(path: str, telling: Collection[str] = TELLING) -> bool:
     """Whether the name of a file says that parts or classes are in it."""
     return not {*telling}.isdisjoint(_words(PurePosixPath(path).stem))
-
-
-def column(header: Sequence[str], chosen: str | None, names: Sequence[str]) -> str | None:
-    """The column that is chosen, "none" for none, or else the first of `names` that there is."""
-    if chosen is not None:
-        return chosen if chosen in header else None
-    by_name = {normal_form(name): name for name in reversed(header)}
-    # PatientID and Patient ID, patientId: the same letters.
-    by_letters = {form.replace("_", ""): name for form, name in by_name.items()}
-    found = (by_name.get(name) or by_letters.get(name.replace("_", "")) for name in names)
-    return next((name for name in found if name is not None), None)

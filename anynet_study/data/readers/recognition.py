@@ -19,7 +19,7 @@ from anynet_study.data.readers.listing import Listing, Reader
 from anynet_study.data.readers.names import NOT_READ
 from anynet_study.data.source.source import OF_ALL_LAYOUTS, Source
 from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder
-from anynet_study.errors import UserError, counted
+from anynet_study.errors import UserError, counted, some_of
 
 #: From the most to the least specific: the first that recognises a folder reads it.
 READERS: tuple[Reader, ...] = (
@@ -131,11 +131,10 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
         told = f"not of layout {readers[0].layout!r}: {_seen(root)}{tables}"
         return UnknownLayoutError(f"{where}: {told}")
     known = ", ".join(reader.layout for reader in readers)
-    files = [(folder, name) for folder in root.walk() for name in folder.files]
     unread = [
-        f"{source.where(folder.join(name))}: {reason}"
-        for folder, name in files
-        if (reason := NOT_READ.get(PurePosixPath(name).suffix.lower())) is not None
+        f"{source.where(root.join(path))}: {reason}"
+        for path, _, _ in root.below()
+        if (reason := NOT_READ.get(PurePosixPath(path).suffix.lower())) is not None
     ]
     hint = f"; {unread[0]}" if unread and not root.holds_images() else ""
     inner = _recognised_folders(source, root, readers)
@@ -156,10 +155,7 @@ def _tables_told(source: Source) -> str:
         found, others = find_tables(source, source.tree)
     except UserError as error:
         return f"; {error}"
-    told = {table.file: f"has {', '.join(table.names)} ({table.words()})" for table in found}
-    told |= others
-    how = "; say with --image-column and --label-column which column is what"
-    return "".join(f"; {file} {what}" for file, what in told.items()) + (how if told else "")
+    return f"; {generic.tables_told(found, others)}" if found or others else ""
 
 
 def _recognised_folders(source: Source, root: Folder, readers: Sequence[Reader]) -> list[str]:
@@ -173,7 +169,7 @@ def _recognised_folders(source: Source, root: Folder, readers: Sequence[Reader])
 
 def _seen(root: Folder) -> str:
     names = list(root.folders)
-    shown = f" ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})" if names else ""
+    shown = f" ({', '.join(some_of(names, 3))})" if names else ""
     images = sum(map(root.is_image, root.files))
     return (
         f"saw {counted(len(names), 'folder')}{shown}, {counted(images, 'image')} and "

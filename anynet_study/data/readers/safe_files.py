@@ -5,10 +5,11 @@ Nothing is taken at its word: memory is bounded by what a file holds, not by wha
 
 import io
 import json
+import math
 import pickle
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +36,6 @@ TABLE_BYTES, JSON_BYTES = 128 << 20, 64 << 20
 MAX_ROWS = 3_000_000
 #: The first line of a table is shorter.
 HEADER_BYTES = 64 << 10
-NPY_BYTES = 256 << 20
 
 
 def read_records(source: Source, name: str, separators: Sequence[str] = SEPARATORS) -> Csv:
@@ -146,23 +146,31 @@ def read_texts(source: Source, name: str) -> dict[str, str]:
     return content
 
 
-def read_npy(
-    source: Source, name: str, kinds: tuple[str, ...], row_shape: tuple[int, ...]
-) -> NDArray[np.generic]:
-    """The (N, *row_shape) array of a type in `kinds` that the file `name` holds, without pickles.
+def read_npy(member: Member) -> NDArray[Any]:
+    """The array of an .npy file, which stays in it; ValueError for one of objects.
 
-    UserError if it holds another, or less than its header says.
+    NumPy's parser of headers raises nearly anything.
     """
-    try:
-        content = source.member(name).read(NPY_BYTES)
-        array: NDArray[np.generic] = np.load(io.BytesIO(content), allow_pickle=False)
-        if array.dtype.str not in kinds or array.shape[1:] != row_shape or array.ndim < 1:
-            raise ValueError(f"shape {array.shape} and type {array.dtype.str}")
-        return array
-    except Exception as error:  # numpy's parser of headers raises nearly anything
-        wanted = f"(N{''.join(f', {side}' for side in row_shape)}) of {' or '.join(kinds)}"
-        where, reason = source.where(name), first_line(error)
-        raise UserError(f"{where}: not an .npy array {wanted} ({reason})") from error
+    with Window(member).buffered() as file:
+        version = np.lib.format.read_magic(file)
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }
+        if version not in read:
+            raise ValueError(f"version {version}")
+        shape, fortran, dtype = read[version](file)
+        start = file.tell()
+    size = math.prod(shape) * dtype.itemsize
+    if dtype.hasobject or size > member.length() - start:
+        raise ValueError("it has objects" if dtype.hasobject else "it is not whole")
+    if size == 0:
+        raise ValueError("it is empty")
+    order: Literal["F", "C"] = "F" if fortran else "C"
+    held: NDArray[Any] = np.memmap(
+        member.file, dtype=dtype, mode="r", offset=member.offset + start, shape=shape, order=order
+    )
+    return held
 
 
 class _Inert:

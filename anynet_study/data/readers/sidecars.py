@@ -6,7 +6,6 @@ So WebDataset's shards hold classes, and so people keep annotations. Together th
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from anynet_study.data.readers import names
 from anynet_study.data.readers.safe_files import as_text
@@ -31,36 +30,27 @@ def sidecars_in(folder: Folder) -> set[str]:
     return {n for n in folder.files if n.lower().endswith(ENDINGS) and key_of(n) in keys}
 
 
-@dataclass
-class _Part:
-    """What the files of one part of the dataset say."""
-
-    file: str
-    rows: list[dict[str, str]] = field(default_factory=list)
-
-
 def sidecar_records(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
     """A table for each part that has such files with classes, or why there is none.
 
     Images are paths from `root`; the columns are `image`, `cls`, and the keys of the JSON files.
     """
-    parts: dict[str | None, _Part] = {}
+    parts: dict[str | None, tuple[str, list[dict[str, str]]]] = {}
     for folder in root.walk():
         sides = sorted(n for n in sidecars_in(folder) if n.lower().endswith((".cls", ".json")))
         if not sides:
             continue
         place = folder.join("*." + sides[0].rpartition(".")[2])[len(root.join("")) :]
-        part = parts.setdefault(names.part_in(place), _Part(place))
         try:
-            part.rows += _rows(source, root, folder, sides)
+            found = _rows(source, root, folder, sides)
         except UserError as error:
             yield place, f"are not read ({error})"
             return
-    for part in parts.values():
-        columns = list(dict.fromkeys(column for row in part.rows for column in row))
+        parts.setdefault(names.part_in(place), (place, []))[1].extend(found)
+    for file, rows in parts.values():
+        columns = list(dict.fromkeys(column for row in rows for column in row))
         if len(columns) > 1:
-            rows = [[row.get(column, "") for column in columns] for row in part.rows]
-            yield part.file, Csv(columns, rows, 1)
+            yield file, Csv(columns, [[row.get(name, "") for name in columns] for row in rows], 1)
 
 
 def _rows(source: Source, root: Folder, folder: Folder, sides: list[str]) -> list[dict[str, str]]:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
@@ -12,7 +12,7 @@ from anynet_study.data.readers.image_tables import ImageTable
 from anynet_study.data.readers.listing import Example, Listing, Unread
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted
+from anynet_study.errors import UserError, counted, listed
 from anynet_study.sheets import SEVERAL
 
 #: Cells of a column of classes where there is none.
@@ -30,6 +30,8 @@ class Row:
     group: str = ""
     #: train, test or validation; None: nothing.
     part: str | None = None
+    #: What else its example has: pixels, channels.
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -87,13 +89,21 @@ def _row_labels(where: str, table: ImageTable, choices: Choices) -> list[tuple[s
         found = [tuple(compress(table.labels, row)) for row in marks]
     else:
         found = _in_cells(where, table, choices.label_separator)
+    if () in found:
+        where += f": {table.column(table.image)[found.index(())]}"
+    return with_no_class(
+        f"{where} has no class in column {listed([*map(repr, table.labels)])}", found, choices
+    )
+
+
+def with_no_class(
+    told: str, found: list[tuple[str, ...]], choices: Choices
+) -> list[tuple[str, ...]]:
+    """The classes of images, of those without one what is declared; UserError where nothing is."""
     if () in found and choices.no_class is None:
-        image = table.column(table.image)[found.index(())]
-        told = " and ".join(map(repr, table.labels))
         raise UserError(
-            f"{where}: {image} has no class in column {told} ({found.count(())} of "
-            f"{len(found)} images); --no-class NAME makes them a class, --no-class none leaves "
-            "them out"
+            f"{told} ({found.count(())} of {len(found)} images); --no-class NAME makes them a "
+            "class, --no-class none leaves them out"
         )
     without = () if choices.no_class == names.NONE else (str(choices.no_class),)
     return [classes or without for classes in found]
@@ -191,7 +201,7 @@ def listing_of(
         # An image of several classes is stratified by its rarest.
         first, *others = sorted(row.labels, key=lambda label: (counts[label], label))
         also = tuple(sorted(number[label] for label in others))
-        example = Example(image, number[first], row.group, also=also)
+        example = Example(image, number[first], row.group, also=also, **row.more)
         parts[row.part or "train"].append(example)
     train, test = parts["train"], parts["test"] or parts["validation"] or None
     if not train:

@@ -60,6 +60,17 @@ class Folder:
         for folder in self.folders.values():
             yield from folder.walk()
 
+    def below(self) -> Iterator[tuple[str, "Folder", str]]:
+        """Every file at any depth: its path from this folder, its own folder and its name."""
+        prefix = len(self.join(""))
+        for folder in self.walk():
+            for name in folder.files:
+                yield folder.join(name)[prefix:], folder, name
+
+    def find(self, name: str) -> str | None:
+        """The path from the source of the first file called so, at any depth."""
+        return next((folder.join(file) for _, folder, file in self.below() if file == name), None)
+
     def is_image(self, name: str) -> bool:
         """Whether a file of this folder is an image, by its name or else its first bytes."""
         return is_image(name) or name in self.unnamed

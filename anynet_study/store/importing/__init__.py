@@ -1,8 +1,8 @@
 """Other people's results as a results store: tables of any models, predictions, stores.
 
-`columns` says what the columns of a table are, `table` makes errors of its values, and `account`
-shows how it was understood. `described` is what is known of models and datasets. Tables,
-`predictions` and other stores are read into `files` of one form, which `build` puts together.
+`columns` says what the columns of a table are, and `table` makes errors of its values; `described`
+is what is known of models and datasets. Tables, `predictions` and other stores are read into
+`files` of one form, which `build` puts together.
 """
 
 from anynet_study.sheets import read_parquet, read_sheet

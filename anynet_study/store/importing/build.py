@@ -16,8 +16,7 @@ from anynet_study.sheets import first_repeat, read_sheet
 from anynet_study.store.deduplicate import Arranged, arrange, split
 from anynet_study.store.exporting import checked_bundle
 from anynet_study.store.hdf5 import creating
-from anynet_study.store.importing.account import TableAccount
-from anynet_study.store.importing.columns import ImportOptions
+from anynet_study.store.importing.columns import ImportOptions, TableAccount
 from anynet_study.store.importing.described import Known, dataset_table, merged_models
 from anynet_study.store.importing.files import ImportedFile, stored_file
 from anynet_study.store.importing.predictions import predictions_file

@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from anynet_study.errors import UserError
-from anynet_study.sheets import Cell, Sheet, normal_form
+from pydantic import BaseModel, ConfigDict
+
+from anynet_study.errors import UserError, some_of
+from anynet_study.sheets import Cell, Sheet, column_called, normal_form
 
 Quantity = Literal["error", "accuracy"]
 Unit = Literal["percent", "fraction"]
@@ -73,7 +75,7 @@ OF_NO_ACCURACY = {
     *("mem", "vram", "hours", "gpus", "cost", "seeds", "runs", "steps", "iterations"),
     *("iters", "heads", "channels", "blocks", "downloads", "likes", "stars", "citations"),
     *("interpolation", "unnamed", "count", "kwh", "co2", "macts", "energy", "power", "watts"),
-    *("patch", "stride", "kernel", "tokens", "f1", "auc", "auroc", "kappa", "recall"),
+    *("patch", "stride", "kernel", "tokens", "auc", "auroc", "recall"),
     *("precision", "iou", "miou", "psnr", "ssim", "fid", "mse", "rmse", "mae"),
 }
 #: Whole names that say so; as words of longer names they may be part of a dataset's.
@@ -95,13 +97,14 @@ NO_DATASETS = {
     ),
 }
 #: Such words wherever they are: the spread of an accuracy is none.
+OF_SPREAD = {"std", "stdev", "stddev", "sd", "stderr", "sem", "se", "ci", "ci95", "var", "variance"}
 NEVER_ACCURACY = {
-    *("std", "stdev", "stddev", "stderr", "sem", "sd", "se", "ci", "ci95", "var", "variance"),
+    *OF_SPREAD,
     *("min", "max", "lower", "upper", "rank", "ranking", "ranks", "diff", "difference", "delta"),
     *("gap", "gain", "drop", "improvement"),
 }
 #: And the last words of names: of counts, and of the ends of intervals.
-ENDINGS = {"n", "lo", "hi", "lcl", "ucl", "lb", "ub"}
+ENDINGS = {"n", "lo", "hi", "lcl", "ucl", "lb", "ub", "index", "idx"}
 OF_ACCURACY = {
     *("acc", "accuracy", "accuracies", "err", "error", "errors", "top1", "top5", "top", "class"),
 }
@@ -160,6 +163,45 @@ def with_joined_model(sheet: Sheet, options: ImportOptions) -> Sheet:
     return replace(sheet, columns={name: joined, **sheet.columns})
 
 
+class TableAccount(BaseModel):
+    """What each column of a table of results was taken for."""
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    #: The column that names the models, and how many there are.
+    models_from: str
+    models: int
+    #: The median error of each in percent.
+    datasets: dict[str, float]
+    #: Whether each row is a run, not a model.
+    long: bool
+    quantity: Quantity
+    unit: Unit
+    #: Columns of the run, ours to the table's.
+    run_columns: dict[str, str]
+    #: In words: which columns are the spread over trainings, and which may be but are not used.
+    spread: str
+    #: Columns that describe the models, and columns that were left out.
+    describing: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """The account for a terminal."""
+        medians = some_of(f"{name} {median:.4g}" for name, median in self.datasets.items())
+        run = ", ".join(f"{ours} from {theirs}" for ours, theirs in self.run_columns.items())
+        return [
+            f"{self.file}: {'one row per run' if self.long else 'one row per model'}",
+            f"models: {self.models:,} from column {self.models_from!r}",
+            f"values: {self.quantity}, read as {self.unit}",
+            f"datasets: {len(self.datasets)}, median error in percent: {', '.join(medians)}",
+            f"columns of the runs: {run or 'none'}",
+            f"spread over trainings: {self.spread}",
+            f"columns that describe models: {', '.join(self.describing) or 'none'}",
+            f"columns left out: {', '.join(self.ignored) or 'none'}",
+        ]
+
+
 @dataclass(frozen=True)
 class Roles:
     """The role of each column of a table."""
@@ -181,8 +223,10 @@ class Roles:
     others: tuple[str, ...]
 
 
-def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Roles:
-    """Find out the roles.
+def roles_of(
+    path: Path, columns: Collection[str], options: ImportOptions, declared: Collection[str] = ()
+) -> Roles:
+    """Find out the roles. What is `declared` to be a dataset is one, whatever its name says.
 
     Raises UserError if a name given to --map, --describe or --ignore is no column, and for what
     is ambiguous.
@@ -194,7 +238,7 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
     used |= {*options.ignore, *options.describe}
     free = [name for name in columns if name not in used]
     for role in ("model", "dataset", "error", "accuracy"):
-        found = _known(role, free, taken=roles.values())
+        found = _known(role, [name for name in free if name not in roles.values()])
         if role not in roles and found is not None:
             roles[role] = found
     unclaimed = (name for name in free if name not in roles.values())
@@ -216,11 +260,12 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
     )
     beside = f"{roles[quantity]}_std" if quantity else ""
     rest = [name for name in free if name not in {*core, beside}]
-    numbers = tuple(name for name in rest if name in {*NUMBERS, *stage_columns(rest)})
+    free = [name for name in rest if name not in declared]
+    numbers = tuple(name for name in free if name in {*NUMBERS, *stage_columns(rest)})
     plain = {normal_form(name) for name in columns}
     ends = {f"{name}_{end}" for name in plain for end in ("low", "high")}  # cars, cars_low
-    said = {name for name in rest if describes(name) or normal_form(name) in ends}
-    texts = tuple(name for name in rest if name in TEXTS or (name in said and not long))
+    said = {name for name in free if describes(name) or normal_form(name) in ends}
+    texts = tuple(name for name in free if name in TEXTS or (name in said and not long))
     if options.datasets:
         numbers = tuple(name for name in numbers if name not in options.datasets)
         known = {*options.datasets, *numbers}
@@ -272,12 +317,10 @@ def _require_columns(
             raise UserError(f"{option}: {path} has no column {name!r}; {_listed(columns)}")
 
 
-def _known(role: str, columns: Collection[str], taken: Collection[str] = ()) -> str | None:
+def _known(role: str, columns: Collection[str]) -> str | None:
     if role not in ALIASES:
         return role if role in columns else None
-    plain = {normal_form(name): name for name in columns}
-    found = (plain[alias] for alias in ALIASES[role] if alias in plain)
-    return next((name for name in found if name not in taken), None)
+    return column_called(columns, ALIASES[role])
 
 
 def _quantity(
@@ -302,5 +345,4 @@ def _quantity(
 
 
 def _listed(columns: Collection[str]) -> str:
-    shown = list(columns)[:12]
-    return f"its columns: {', '.join(shown)}{', ...' if len(columns) > len(shown) else ''}"
+    return f"its columns: {', '.join(some_of(columns))}"

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.sheets import Cell, Sheet, normal_form, written
-from anynet_study.store.importing.columns import ANY, ImportOptions, Quantity, matched
+from anynet_study.store.importing.columns import ANY, OF_SPREAD, ImportOptions, Quantity, matched
 
 #: Columns of a run's record for it.
 RECORDED = ("error_std", "trainings")
-#: Words in names of columns that may hold a spread.
-OF_SPREAD = {"std", "stdev", "stddev", "sd", "stderr", "sem", "se", "ci", "ci95", "var", "variance"}
 
 
 def datasets_by_pattern(sheet: Sheet, options: ImportOptions) -> tuple[Sheet, ImportOptions]:

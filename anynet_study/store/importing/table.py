@@ -23,12 +23,12 @@ from anynet_study.sheets import (
     read_sheet,
     typed,
 )
-from anynet_study.store.importing.account import TableAccount
 from anynet_study.store.importing.columns import (
     AND,
     ImportOptions,
     Quantity,
     Roles,
+    TableAccount,
     describes,
     roles_of,
     stage_columns,
@@ -85,8 +85,9 @@ class Understood:
     account: TableAccount
     roles: Roles
     cells: Cells
-    #: One per value, in percent.
+    #: One per value, in percent; and the same by model and dataset, the mean where several are.
     errors: NDArray[np.float64]
+    table: pd.DataFrame
 
 
 def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood:
@@ -97,17 +98,18 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
     """
     sheet, options = datasets_by_pattern(sheet, options)
     sheet = with_joined_model(with_spreads_in_cells(sheet), options)
-    roles = roles_of(sheet.path, list(sheet.columns), options)
+    roles = roles_of(sheet.path, list(sheet.columns), options, known)
     _require_names(sheet, roles)
     cells = read_cells(sheet, roles, options)
     if "metric" in cells.frame:
         cells = _on_metric(cells, options.metric)
     _refuse_repeats(cells)
-    errors = in_error_percent(cells, roles.quantity, options)
+    quantity, said = (roles.quantity, True) if roles.quantity else _stated(cells, options)
+    errors = in_error_percent(cells, quantity, roles, options)
     wide = cells.frame.assign(error=errors)
     table = wide.pivot_table("error", "model", "dataset", "mean", observed=True, sort=False)
     require_plausible(sheet.path, table, known, options.datasets)
-    if options.quantity is None and options.assumed and not _says(cells, roles):
+    if options.quantity is None and options.assumed and not said:
         _require_errors(cells, table)
     account = TableAccount(
         file=str(sheet.path),
@@ -115,14 +117,14 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
         models=len(cells.models),
         datasets={str(name): float(table[name].median()) for name in table.columns},
         long=roles.dataset is not None,
-        quantity=roles.quantity or _stated(cells, options),
+        quantity=quantity,
         unit=options.unit or "percent",
         run_columns=dict(roles.run),
         spread=told_of_spread(sheet, options),
         describing=tuple(cells.models.column_names[1:]),
         ignored=tuple(options.ignore),
     )
-    return Understood(account, roles, cells, errors)
+    return Understood(account, roles, cells, errors, table)
 
 
 def _require_names(sheet: Sheet, roles: Roles) -> None:
@@ -199,9 +201,8 @@ def errors_of_table(sheet: Sheet, options: ImportOptions, known: Known) -> Error
             f"{sheet.path}: column {understood.roles.run['recipe']} holds several recipes; import "
             "the table, and choose one with --recipe"
         )
-    errors = frame.pivot_table("error", "model", "dataset", "mean", observed=True, sort=False)
     names = understood.cells.models["architecture"].to_pylist()
-    errors = errors.reindex(index=names, columns=frame["dataset"].cat.categories)
+    errors = understood.table.reindex(index=names, columns=frame["dataset"].cat.categories)
     errors = errors.rename_axis(index="architecture", columns=None)
     errors.columns = [str(name) for name in errors.columns]
     errors.index = pd.Index(names, name="architecture", dtype=object)
@@ -387,14 +388,13 @@ def _on_metric(cells: Cells, wanted: str | None) -> Cells:
 
 
 def in_error_percent(
-    cells: Cells, named: Quantity | None, options: ImportOptions
+    cells: Cells, quantity: Quantity, roles: Roles, options: ImportOptions
 ) -> NDArray[np.float64]:
-    """The values as errors in percent; `named` is what the column of the values says they are.
+    """The values as errors in percent.
 
-    Raises UserError, naming the option that settles it, where nothing says whether they are errors
-    or accuracies, or the values speak against what is said.
+    Raises UserError, naming the option that settles it, where the values speak against what is
+    said.
     """
-    quantity = named or _stated(cells, options)
     if options.unit is None:
         _check_percent(cells)
     top = 1.0 if options.unit == "fraction" else 100.0
@@ -404,16 +404,18 @@ def in_error_percent(
         where = cells.where(outside.index[0])
         # Of a wide table every column of numbers is taken for a dataset.
         hint = "; a column that is no dataset is kept with --describe COLUMN or left out with "
-        hint = f"{hint}--ignore COLUMN" if named is None else ""
+        hint = f"{hint}--ignore COLUMN" if roles.quantity is None else ""
         raise UserError(f"{where}: {outside.iloc[0]:g} is outside 0 to {top:g}{hint}")
     percent = values * (100.0 / top)
     return np.asarray(100.0 - percent if quantity == "accuracy" else percent, np.float64)
 
 
-def _stated(cells: Cells, options: ImportOptions) -> Quantity:
-    """What the values of a wide table are: as told, or as the names of all its columns say.
+def _stated(cells: Cells, options: ImportOptions) -> tuple[Quantity, bool]:
+    """What the values of a wide table are, as told or as names of columns say; whether one does.
 
-    Where they do not say it, it may be assumed of values that do not look like the other.
+    Where none says it, it may be assumed of values that do not look like the other.
+
+    Raises UserError, naming the option that settles it, where it is unclear.
     """
     told = options.quantity
     says: dict[str, Quantity | None] = {}
@@ -445,14 +447,7 @@ def _stated(cells: Cells, options: ImportOptions) -> Quantity:
                 f"{quantity}; import it as a file of its own, or leave it out with --ignore"
             )
     assert quantity is not None
-    return quantity
-
-
-def _says(cells: Cells, roles: Roles) -> bool:
-    """Whether names of columns say that the values are errors, or accuracies."""
-    names = cells.frame["dataset"].cat.categories
-    told = (pattern.search(name.casefold()) for name in names for pattern in _SAYS.values())
-    return roles.quantity is not None or any(told)
+    return quantity, any(says.values())
 
 
 def _require_errors(cells: Cells, errors: pd.DataFrame) -> None:
