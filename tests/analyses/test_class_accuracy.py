@@ -8,7 +8,6 @@ from anynet_study.analyses import findings, study_of
 from anynet_study.analysis import Options
 from anynet_study.study import ImagePredictions, Study
 
-IMAGES = 40
 LABELS = np.repeat(np.arange(4, dtype=np.uint16), 10)
 #: Right answers of each architecture among the ten images of each class.
 RIGHT = np.array([[9, 5, 1, 6], [10, 6, 2, 5], [8, 4, 0, 6], [9, 5, 1, 7]])
