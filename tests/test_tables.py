@@ -90,6 +90,14 @@ def test_names_are_whole_on_a_terminal_that_has_room_and_folded_where_not() -> N
     assert "".join(folded[:2]) in name
 
 
+def test_headings_of_names_are_never_broken() -> None:
+    headings = ["dataset", "architecture", "shift", "accuracy"]
+    rows = [["ImageNet val", "convnext_0+in21k", "ImageNet-V2", "65.49 [64.10, 66.80]"]] * 2
+    lines = table_text(headings, rows, left=3, wide="split", width=44).splitlines()
+    assert lines[0].split()[:3] == headings[:3]
+    assert max(map(len, lines)) <= 44
+
+
 @pytest.mark.parametrize("wide", ["split", "cut"])
 def test_nothing_is_cut_in_a_pipe(monkeypatch: pytest.MonkeyPatch, wide: str) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)

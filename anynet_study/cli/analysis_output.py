@@ -108,10 +108,10 @@ def as_json(study: Study, names: list[str]) -> str:
 
 
 class Terminal(Console):
-    """rich's, to which names, which may be anybody's, give no orders."""
+    """rich's, to which names, which may be anybody's, give no orders; with an ASCII minus."""
 
     def print(self, text: str = "", **how: Any) -> None:  # type: ignore[override]
-        super().print(harmless(text), **how)
+        super().print(harmless(text).replace("−", "-"), **how)
 
 
 def print_tables(study: Study, names: list[str], whole: bool) -> None:

@@ -219,14 +219,20 @@ def _fitted(grid: list[list[str]], lefts: set[int], width: int, wide: Wide) -> l
 
 
 def _folded(grid: list[list[str]], lefts: set[int], room: int) -> list[list[str]]:
-    """The longest names go on in further lines, so that the columns of names fit into `room`."""
+    """The longest names go on in further lines, so that the columns of names fit into `room`.
+
+    No column becomes narrower than its heading.
+    """
     widths = {place: _width([row[place] for row in grid]) for place in lefts}
+    least = {place: _width([grid[0][place]]) for place in lefts}
     most = max(widths.values(), default=1)
-    while most > 1 and sum(min(width, most) + GAP for width in widths.values()) > room:
+    while most > 1 and sum(min(widths[at], max(most, least[at])) + GAP for at in lefts) > room:
         most -= 1
     return [
         [
-            "\n".join(fold(line, most) for line in cell.split("\n")) if place in lefts else cell
+            "\n".join(fold(line, max(most, least[place])) for line in cell.split("\n"))
+            if place in lefts
+            else cell
             for place, cell in enumerate(row)
         ]
         for row in grid

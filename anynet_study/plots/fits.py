@@ -152,7 +152,7 @@ def transfer_grid(
         panel.set_xlabel(_score_label(source, ranges))
         panel.set_ylabel(_score_label(target, ranges))
     lines = {
-        "all models" if name == "all" else f"models {name}": colour
+        f"{'all models' if name == 'all' else f'models {name}'}, 95% region": colour
         for name, (colour, _) in groups.items()
     }
     lines |= {"smoothing spline": style.PURPLE} if spline else {}

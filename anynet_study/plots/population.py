@@ -28,6 +28,8 @@ MOST_RARE = 0.1
 #: Inches of a digit of a tick's label, and of a panel that ticks cannot use.
 DIGIT, MARGIN = 0.065, 0.35
 LIGHT = "#C9CDD1"
+#: Costs of a lower median than this are told in thousands.
+THOUSANDS_BELOW = 1e5
 Values = npt.NDArray[np.float64]
 
 
@@ -53,21 +55,21 @@ def population_grid(population: pd.DataFrame, axes: Sequence[Axes] | None = None
 def population_data(population: pd.DataFrame) -> pd.DataFrame:
     """What `population_grid` shows: one row per architecture, one column per panel, with its unit.
 
-    Costs are in millions.
+    Costs are in millions, those of small networks in thousands.
     """
-    index = pd.Index(population["architecture"], name="architecture")
-    data = {
-        f"{what} (million{f' {unit}' if unit else ''})": population[name].to_numpy() / 1e6
-        for name, (what, unit) in COSTS.items()
-        if name in population.columns
-    }
+    data = pd.DataFrame(index=pd.Index(population["architecture"], name="architecture"))
+    for name, (what, unit) in COSTS.items():
+        if name in population.columns:
+            few = population[name].median() < THOUSANDS_BELOW
+            size, scale = ("thousand", 1e3) if few else ("million", 1e6)
+            data[f"{what} ({f'{size} {unit}'.rstrip()})"] = population[name].to_numpy() / scale
     totals = cumulative(population)
     data["cumulative depth (blocks)"] = totals["cumulative depth"].to_numpy()
     data["cumulative width (channels)"] = totals["cumulative width"].to_numpy()
     depths = population[[f"d{stage}" for stage in stages_of(population.columns)]]
     if depths.isna().any(axis=None):
         data["stages"] = depths.notna().sum(axis=1).to_numpy()
-    return pd.DataFrame(data, index=index)
+    return data
 
 
 @style.styled

@@ -90,7 +90,11 @@ def test_lines_of_all_and_of_better_models() -> None:
     curve = apr.spline_fit(ACCURACIES["old"], ACCURACIES["new"])
     assert xy(found[style.PURPLE]) == near(zip(curve["x"], curve["y"], strict=True))
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("accuracy on old (%)", "accuracy on new (%)")
-    assert names(figure) == ["all models", "models above 65", "smoothing spline"]
+    assert names(figure) == [
+        "all models, 95% region",
+        "models above 65, 95% region",
+        "smoothing spline",
+    ]
 
 
 def test_a_panel_without_a_line_says_why() -> None:

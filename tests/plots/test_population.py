@@ -37,6 +37,8 @@ def test_each_distribution_is_of_its_column() -> None:
         "cumulative width (channels)": [48, 64, 88, 32],
         "stages": [2, 2, 2, 1],
     }
+    small = population_data(POPULATION.assign(parameters=[2e4, 3e4, 4e4, 2e5]))
+    assert list(small["parameters (thousand)"]) == [20, 30, 40, 200]
     figure = plots.population_grid(POPULATION)
     for axes, (name, values) in zip(figure.axes, data.items(), strict=True):
         assert axes.get_xlabel() == name
