@@ -335,7 +335,7 @@ def found_of_the_best(table: pd.DataFrame, source: str) -> list[str]:
     )
     if len(rows) > 1:
         middle = f"{rows['shared'].median():g}"
-        said += f" No target has fewer; the median over the {len(rows)} targets is {middle}."
+        said += f" That is the least of {len(rows)} targets; their median is {middle}."
     return [said]
 
 

@@ -135,7 +135,8 @@ def duration(
     after the epoch tells of another training, as a share of what the final ranking does. The other
     run is the second of the architecture's `replicates` (long: architecture, dataset, replicate,
     error), the first being that of `curves`; kept_n counts those with both. NaN below 10 of them,
-    or where the two runs are not correlated above 0. All intervals are BCa intervals.
+    or where the two runs are not correlated above 0. All intervals are BCa intervals; the last
+    errors correlate with themselves by 1, of which nothing is uncertain.
     """
     check_level(level, resamples, seed)
     runs = check_long(curves, ["dataset", "architecture", "epoch"], "curves")
@@ -149,6 +150,7 @@ def duration(
         last = values.shape[1] - 1
         pairs = pairwise(values, [(epoch, last) for epoch in range(last + 1)])
         table = correlate_pairs(values, pairs, method, resamples, seed, level)
+        table.loc[last, ["low", "high"]] = table.loc[last, "estimate"]
         other = again.loc[again["dataset"] == dataset].set_index("architecture")["error"]
         table = table.join(
             _kept(values, other.reindex(wide.index).to_numpy(float), method, resamples, seed, level)

@@ -101,7 +101,8 @@ def _warnings(dataset: PackedDataset) -> list[str]:
             lines.append(f"  and {len(repeats) - REPEATS_SHOWN} more, all in --json")
     if meta.ignored:
         are = "that is" if meta.ignored == 1 else "that are"
-        lines.append(f"ignored: {counted(meta.ignored, 'file')} {are} no labelled image")
+        files = counted(meta.ignored, "file")
+        lines.append(f"ignored: {files} {are} no labelled training or test image")
     if meta.quarantined:
         lines.append(f"left out: {counted(len(meta.quarantined), 'unreadable image')}")
         lines += [f"  {broken.image}: {broken.reason}" for broken in meta.quarantined[:SHOWN]]

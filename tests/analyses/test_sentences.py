@@ -213,7 +213,7 @@ def test_how_many_of_the_best_the_source_finds() -> None:
     )
     assert found_of_the_best(frame(a, columns=columns), "x") == [said]
     assert found_of_the_best(frame(b, a, columns=columns), "x") == [
-        f"{said} No target has fewer; the median over the 2 targets is 2."
+        f"{said} That is the least of 2 targets; their median is 2."
     ]
 
 

@@ -118,7 +118,7 @@ def test_duration_is_scipys_correlation_with_the_last_epoch() -> None:
         assert row["estimate"] == pytest.approx(truth)
         assert row["low"] <= row["estimate"] <= row["high"]
         assert (row["n"], row["epochs"], row["share"]) == (len(both), 3, epoch / 3)
-    assert table.loc[("lines", 2), "estimate"] == 1
+    assert (table.loc[("lines", 2), ["estimate", "low", "high"]] == 1).all()
 
 
 def test_the_cheapest_budget_keeps_the_ranking_from_there_on() -> None:
