@@ -167,6 +167,9 @@ def test_an_axis_of_the_parallel_coordinates_marks_a_range(
     opened: "Page", study: SmallStudy
 ) -> None:
     at = place(opened, "parallel")
+    last = value(opened, "explorer.parallel.columns.at(-1).label")
+    told = value(opened, "explorer.parallel.caption.textContent")
+    assert told.startswith(f"“error” is the {last}. ")
     x = at["paths"][0][0][0]  # depth of stage 1
     depths = study.parameters.set_index("architecture")["d1"]
     heights = {depth: at["paths"][k][0][1] for k, depth in enumerate(depths)}

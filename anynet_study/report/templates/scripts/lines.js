@@ -57,10 +57,12 @@ class Parallel extends Lines {
     super(explorer, parent, height);
     this.columns = columns;
     this.front.setAttribute("aria-label", "Parallel coordinates of the parameters of each stage");
-    this.caption.textContent = "Drag along an axis to mark the architectures in that range.";
   }
 
   fit() {
+    const last = this.columns.at(-1);
+    const told = last?.error ? `“error” is the ${last.label}. ` : "";
+    this.caption.textContent = `${told}Drag along an axis to mark the architectures in that range.`;
     const [top, bottom] = [AXIS_TOP, this.height - 20];
     const step = (this.width - 44) / Math.max(1, this.columns.length - 1);
     this.rulers = this.columns.map(({ name, values }, k) => {
