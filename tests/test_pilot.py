@@ -90,6 +90,13 @@ def test_what_all_architectures_learn_by_comes_first() -> None:
     )
 
 
+def test_where_nothing_learns_no_setting_is_chosen() -> None:
+    table = settings_tried(trials({(0.1, 1): [60.0, 60.0], (0.4, 1): [51.0, 55.0]}), "epochs")
+    assert best_settings(table, "epochs") == {}
+    (said,) = at_an_edge(table, {}, "epochs")
+    assert "(0 of 2 at best)" in said
+
+
 def test_a_few_images_that_are_right_by_luck_are_no_learning() -> None:
     least = shown_below(50.0, 24, "top1")  # of 24 images of two classes
     assert 24 * least / 100 == pytest.approx(12 - 1.6449 * math.sqrt(24 / 4))

@@ -64,7 +64,8 @@ def pilot(
     _print(table, key)
     for line in at_an_edge(table, chosen, key):
         print(line)
-    print(f"\nTo paste into {sweep_file}:\n\n{recipe_text(sweep, name, chosen)}", end="")
+    if chosen:
+        print(f"\nTo paste into {sweep_file}:\n\n{recipe_text(sweep, name, chosen)}", end="")
 
 
 def _learned_below(study: "OpenStudy") -> dict[str, float]:
@@ -114,10 +115,13 @@ def best_settings(table: "pd.DataFrame", length: str) -> dict[str, dict[str, Any
 
     Among those at which most architectures train (neither diverge nor guess); of equally long ones
     the one with the lowest error (the rule of one standard error: Breiman and others,
-    Classification and Regression Trees, 1984, section 3.4.3).
+    Classification and Regression Trees, 1984, section 3.4.3). Datasets on which none trains have
+    none: there the lowest error is luck.
     """
     chosen = {}
     for dataset, rows in table.groupby("dataset", sort=False):
+        if not rows["trains"].any():
+            continue
         most = rows[rows["trains"] == rows["trains"].max()]
         lowest = most["above"].min()
         good = most[most["above"] - lowest <= most["above_error"].fillna(0)]
@@ -129,14 +133,16 @@ def best_settings(table: "pd.DataFrame", length: str) -> dict[str, dict[str, Any
 def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length: str) -> list[str]:
     """Sentences on what may be better outside of what was tried, and on what trains nowhere."""
     said = []
-    for dataset, setting in chosen.items():
-        rows = table[table["dataset"].eq(dataset)]
+    for dataset, rows in table.groupby("dataset", sort=False):
         count, all_of = rows["trains"].max(), rows["architectures"].max()
         if count < all_of:
             said.append(
                 f"{dataset}: at no setting are all architectures shown to do better than guessing "
                 f"({count} of {all_of} at best); try other rates, longer training, or more images"
             )
+        setting = chosen.get(str(dataset))
+        if setting is None:
+            continue
         for key, option in (("lr", "--lr"), (length, "--length")):
             tried, value = sorted(set(rows[key])), setting[key]
             if len(tried) > 1 and value == tried[-1]:
