@@ -156,6 +156,7 @@ def _import(
 ) -> None:
     from anynet_study.store import Files, ImportOptions, import_bundle, import_results, report_of
 
+    replaced = " (in place of the earlier one)" if output.exists() else ""
     alone = len(files.tables) == 1 and Files(files.tables) == files and not known
     if alone and files.tables[0].is_dir() and options == ImportOptions():
         import_bundle(files.tables[0], output)
@@ -165,10 +166,10 @@ def _import(
     if as_json:
         print(json.dumps({**vars(report), "store": str(output)}))
         return
-    print(harmless(_said(report, output)))
+    print(harmless(f"{_said(report)}\n{output}{replaced}"))
 
 
-def _said(report: "ImportReport", output: Path) -> str:
+def _said(report: "ImportReport") -> str:
     gaps = f", {counted(report.gaps, 'gap')}" if report.gaps else ""
     lines = [
         f"{report.models:,} models x {report.datasets:,} datasets: {report.runs:,} errors{gaps}"
@@ -178,7 +179,7 @@ def _said(report: "ImportReport", output: Path) -> str:
     lines.append(f"median error in percent: {', '.join(medians)}{more}")
     if report.described:
         lines.append(f"models are described by: {', '.join(report.described)}")
-    return "\n".join([*lines, str(output)])
+    return "\n".join(lines)
 
 
 def _check_output(output: Path) -> None:

@@ -49,6 +49,8 @@ def test_what_is_imported_is_said(type_: Type) -> None:
         "models are described by: family",
         "s.h5",
     ]
+    again = type_("import", "t.csv", "--error", "-o", "s.h5")
+    assert again.out.splitlines()[-1] == "s.h5 (in place of the earlier one)"
     told = type_("import", "t.csv", "--error", "-o", "s.h5", "--json")
     assert json.loads(told.out)["medians"] == {"val": 25.0, "cars": 10.0}
 
