@@ -165,6 +165,17 @@ def test_groups_under_any_spelling(tmp_path, column):
     assert {example.group for example in listing.train} == {""}
 
 
+@pytest.mark.parametrize(("group", "told"), [(2, "2 of 4 groups have both"), (4, "")])
+def test_groups_on_both_sides_of_an_official_split_are_told_of(tmp_path, group, told):
+    parts = ["train", "test", "train", "train", "test", "test", "test", "train"]
+    parts = parts if group == 2 else ["train"] * 4 + ["test"] * 4
+    row = lambda n, name: f"{name}.png,{'ab'[n % 2]},{parts[n]},P{n // group}"  # noqa: E731
+    tabled(tmp_path, "image,label,split,patient_id", row)
+    notes = [note for note in read(tmp_path).notes if "both" in note]
+    assert len(notes) == bool(told)
+    assert all(note.startswith(told) for note in notes)
+
+
 def test_columns_that_look_like_groups_are_named(tmp_path):
     names = flat(tmp_path, 20)
     rows = [f"{name}.png,{'ab'[n // 4 % 2]},{n // 4}" for n, name in enumerate(names)]
