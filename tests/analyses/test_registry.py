@@ -5,7 +5,15 @@ from synthetic_study import ROLES, noisy, population, true_errors
 
 import anynet_study
 from anynet_study import apr
-from anynet_study.analyses import ANALYSES, FIGURES, SECTIONS, TABLES, TOPICS, correlations
+from anynet_study.analyses import (
+    ANALYSES,
+    FIGURES,
+    SECTIONS,
+    TABLES,
+    TOPICS,
+    chosen_names,
+    correlations,
+)
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 
@@ -76,6 +84,10 @@ def test_older_names_are_understood(study: Study) -> None:
         UserError, match=r"unknown table 'machts' \(did you mean 'match'\?\); choose"
     ):
         study.table("machts")
+    with pytest.raises(UserError, match=r"--figure: unknown 'marix' \(did you mean 'matrix'\?\)"):
+        chosen_names(
+            "--figure", "marix", [figure for it in study.analyses.values() for figure in it.figures]
+        )
     with pytest.raises(UserError, match="unknown table 'xyz'; choose from correlations, match"):
         study.table("xyz")
 
