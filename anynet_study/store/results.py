@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anynet_study import arrow
 from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES, from_words
-from anynet_study.store.hdf5 import LayoutError, get_text, objects, read_texts
+from anynet_study.store.hdf5 import LayoutError, Objects, get_text, read_texts
 from anynet_study.store.layout import TableName
 from anynet_study.store.opening import (
     check_layout,
@@ -429,7 +429,7 @@ class ResultStore(Results):
         self.path = Path(path)
         with self.opened() as file:
             try:
-                check_layout(objects(file))
+                check_layout(Objects(file))
             except LayoutError as error:
                 raise UserError(f"{self.path}: {error}: not a store of anynet-study") from error
 
