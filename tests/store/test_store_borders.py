@@ -91,6 +91,8 @@ def test_numbers_that_are_no_accuracy_describe(tmp_path: Path, column: str) -> N
     assert list(account(path, quantity="accuracy")["datasets"]) == ["cars"]
     told = account(path, quantity="accuracy", datasets=("cars", column))
     assert list(told["datasets"]) == ["cars", column]
+    (named,) = understood_tables(Files([path]), ImportOptions(quantity="accuracy"), {column: {}})
+    assert list(named.datasets) == ["cars", column]
     assert set(anynet_study.load(path, accuracy=True).errors) == {"cars"}
 
 

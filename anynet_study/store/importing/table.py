@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -98,7 +99,7 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
     """
     sheet, options = datasets_by_pattern(sheet, options)
     sheet = with_joined_model(with_spreads_in_cells(sheet), options)
-    roles = roles_of(sheet.path, list(sheet.columns), options)
+    roles = roles_of(sheet.path, list(sheet.columns), options, known)
     _require_names(sheet, roles)
     cells = read_cells(sheet, roles, options)
     if "metric" in cells.frame:
@@ -291,10 +292,10 @@ def _told_apart(sheet: Sheet, models: "pd.Series[Any]", model: str) -> str:
     for name in (*told, *filter(describes, sheet.columns)):
         cells = sheet.columns[name]
         if name != model and not pd.DataFrame({0: models, 1: cells}).duplicated().any():
-            return f"unlike models of one name have two columns: --map model={model}{AND}{name}"
+            return f"name models by two columns: --map {quote(f'model={model}{AND}{name}')}"
     return (
-        f"unlike models of one name are told apart by a second column, --map "
-        f"model={model}{AND}COLUMN; repetitions of one model by --map replicate=COLUMN"
+        f"name unlike models by two columns, --map {quote(f'model={model}{AND}COLUMN')}; number "
+        "repetitions of one model by --map replicate=COLUMN"
     )
 
 
