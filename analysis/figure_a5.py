@@ -12,6 +12,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 from matplotlib.figure import Figure
+from pydantic import ValidationError
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
@@ -22,7 +23,7 @@ from anynet_study.planning.settings import make_views
 from anynet_study.plots import style, wording
 from anynet_study.study import Study
 from anynet_study.sweep import Sweep
-from anynet_study.sweep.text import parse_yaml
+from anynet_study.sweep.text import describe, parse_yaml
 
 #: Classes that have their names under an axis.
 MOST_NAMED = 30
@@ -53,12 +54,17 @@ def figure_a5(
 def images_of_classes(study: Study, names: list[str]) -> pd.DataFrame:
     """Columns dataset, class, train, test, images: counts of what the study keeps of its datasets.
 
-    Raises UserError where the study has no sweep, and where a dataset is neither kept nor packed.
+    Raises UserError where the study has no sweep that can be read, or a dataset is neither kept nor
+    packed.
     """
     assert study.store is not None
     if not (said := study.store.provenance.get("sweep", "")):
         raise UserError(f"{study.name}: what its datasets are made of is not known: no sweep")
-    sweep = Sweep.model_validate(parse_yaml(said))
+    content = parse_yaml(said)
+    try:
+        sweep = Sweep.model_validate(content)
+    except ValidationError as error:
+        raise UserError(f"{study.name}: its sweep: {describe(error, Sweep, content)}") from None
     bases = {base for name in names for base in sweep.datasets[name].bases}
     kept = KeptDatasets(study.store.path.parent / "datasets")
     views = make_views(sweep, {base: load_dataset(base, kept=kept) for base in bases})

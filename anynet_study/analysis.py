@@ -296,7 +296,7 @@ def remarks(table: pd.DataFrame) -> list[str]:
     if "family" in told:
         level = wording.percent(told["level"])
         said.append(f"Verdicts hold together for {told['family']} at {level}.")
-    if "tests" in told:
+    if "tests" in told and table.filter(like="holm").notna().any(axis=None):
         said.append(f"p (Holm) is corrected for {told['tests']}.")
     return [*said, *told.get("remarks", [])]
 

@@ -6,6 +6,7 @@ Errors are 100 * (1 - value) percent. Nothing here imports torch: the AUROC, whi
 of a network, is computed where networks are tested.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal
@@ -20,6 +21,9 @@ Metric = Literal["top1", "top5", "balanced_accuracy", "macro_f1", "quadratic_kap
 #: told by a few images. validation: images held out of training. own images: none of these, such
 #: as networks between two sets of weights on the run's own test images.
 EvaluationKind = Literal["shift", "transform", "label set", "few-shot", "validation", "own images"]
+
+#: So many standard errors is a one-sided interval of 95% wide.
+ONE_SIDED_95 = 1.6449
 
 #: Per-epoch curves of a run; losses in nats, errors in percent, `test_error` on its metric.
 CURVES = (
@@ -324,6 +328,18 @@ def chance_error(labels: NDArray[Any], classes: int, metric: str) -> float:
         return prediction_error(metric, labels, np.ones_like(labels), classes)
     most = np.bincount(labels, minlength=classes).argmax()
     return prediction_error(metric, labels, np.full_like(labels, most), classes)
+
+
+def shown_below(chance: float, images: float, metric: str | None) -> float:
+    """The error (percent) below which a network is shown to err less than guessing, `chance`.
+
+    One-sided at 95%, by the normal approximation of a proportion of `images` images; `chance`
+    itself for metrics that are no proportion, and where the number of images is not known (NaN).
+    """
+    if metric not in ("top1", "top5") or math.isnan(images):
+        return chance
+    share = chance / 100
+    return chance - 100 * ONE_SIDED_95 * math.sqrt(share * (1 - share) / images)
 
 
 def _best_guesses(labels: NDArray[Any], classes: int, guesses: int) -> float:

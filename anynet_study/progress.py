@@ -20,7 +20,8 @@ class Report(Protocol):
 def progress(description: str, total: int, start: int = 0) -> Iterator[Report]:
     """Yield a function that reports how many of `total` units are done.
 
-    `start` units were done before this began; they count as done but not for the ETA.
+    `start` units were done before this began; they count as done but not for the ETA. In plain
+    lines it is told from the second report on: the first unit has the start of all workers in it.
     """
     from rich.console import Console
 
@@ -74,19 +75,21 @@ def progress_if_long(description: str, total: int) -> Iterator[Report]:
 
 
 def _line_reporter(description: str, total: int, start: int) -> Report:
-    began = time.monotonic()
-    last, shown = began, start
+    first: tuple[float, int] | None = None
+    last, shown = time.monotonic(), start
     print(f"{description}: {start}/{total}", file=sys.stderr, flush=True)
 
     def report(done: int, note: str = "") -> None:
-        nonlocal last, shown
+        nonlocal first, last, shown
         now = time.monotonic()
+        if first is None and done > start:
+            first = now, done
         if done == shown or (done < total and now - last < SECONDS_BETWEEN_LINES):
             return
         last, shown = now, done
         eta = ""
-        if start < done < total:
-            eta = f", ETA {duration((now - began) / (done - start) * (total - done))}"
+        if first and first[1] < done < total:
+            eta = f", ETA {duration((now - first[0]) / (done - first[1]) * (total - done))}"
         note = f", {note}" if note else ""
         print(f"{description}: {done}/{total}{eta}{note}", file=sys.stderr, flush=True)
 

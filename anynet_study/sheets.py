@@ -328,16 +328,20 @@ def parse_csv(
     separator = _NAMED.get(separator, separator) or (told[1] if told else "")
     try:
         separator = separator or _separator(text, separators)
-        rows = _filled(list(_rows(text, separator, strict=True)))
+        rows = list(_rows(text, separator, strict=True))
     except (csv.Error, TypeError) as error:
         raise UserError(f"{where}: not a readable CSV table ({error})") from None
+    first = 3 if told else 2
+    if rows[1:] and all(map(RULE.fullmatch, rows[1])):
+        del rows[1]
+        first += 1
+    rows = _filled(rows)
     names = [name.strip() for name in rows[0]] if rows else []
     if len(names) < fewest:
         raise UserError(
             f"{where}: {len(names)} columns; needed: a header row, and at least two columns "
             "separated by , ; | or tab (another one: import it with --separator)"
         )
-    first = 3 if told else 2
     for line, row in enumerate(rows[1:], first):
         if len(row) != len(names):
             raise UserError(f"{where}: row {line}: {len(row)} cells, the header has {len(names)}")
@@ -348,13 +352,10 @@ def parse_csv(
 
 
 def _filled(rows: list[list[str]]) -> list[list[str]]:
-    """The rows without columns of nothing at both ends, and without the rule of Markdown."""
-    rows = [row for row in rows if not all(RULE.fullmatch(cell) for cell in row)]
-    while rows and len(rows[0]) > 1 and not any(row[-1].strip() for row in rows):
-        rows = [row[:-1] for row in rows]
-    while rows and len(rows[0]) > 1 and not any(row[0].strip() for row in rows):
-        rows = [row[1:] for row in rows]
-    return rows
+    """The rows without columns that have neither a name nor any cell."""
+    nameless = [place for place, name in enumerate(rows[0] if rows else ()) if not name.strip()]
+    empty = {n for n in nameless if not any("".join(row[n : n + 1]).strip() for row in rows)}
+    return [[cell for n, cell in enumerate(row) if n not in empty] for row in rows if empty] or rows
 
 
 def _rows(text: str, separator: str, strict: bool) -> Any:

@@ -124,6 +124,8 @@ class StudyFolder:
         for folder in (Path(name), STUDIES / name):
             if (folder / "sweep.yaml").is_file():
                 return cls(folder)
+        if Path(name).is_file():
+            raise UserError(f"{name} is a file; this command needs a study, by its name or folder")
         there = sorted(path.parent.name for path in STUDIES.glob("*/sweep.yaml"))
         listed = f"there are: {', '.join(there)}" if there else f"{STUDIES}/ holds none"
         raise UserError(f"{name}: no such study; {listed}")

@@ -10,6 +10,7 @@ from tiny_study import TINY, Type
 from anynet_study import Sweep
 from anynet_study.cli.pilot import at_an_edge, best_settings, recipe_text, settings_tried
 from anynet_study.errors import UserError
+from anynet_study.metrics import shown_below
 from anynet_study.sweep import parse_yaml, pilot_of
 
 STUDY = parse_yaml(TINY)
@@ -84,7 +85,17 @@ def test_what_all_architectures_learn_by_comes_first() -> None:
     ]
     stuck = settings_tried(trials({(0.1, 1): [30.0, 60.0]}), "epochs")
     (said,) = at_an_edge(stuck, best_settings(stuck, "epochs"), "epochs")
-    assert said.startswith("a: at no setting do all architectures learn (1 of 2 at best)")
+    assert said.startswith(
+        "a: at no setting are all architectures shown to do better than guessing (1 of 2 at best)"
+    )
+
+
+def test_a_few_images_that_are_right_by_luck_are_no_learning() -> None:
+    least = shown_below(50.0, 24, "top1")  # of 24 images of two classes
+    assert 24 * least / 100 == pytest.approx(12 - 1.6449 * math.sqrt(24 / 4))
+    table = settings_tried(trials({(0.1, 1): [20.0, 40.0, 49.0]}), "epochs", {"a": least})
+    assert list(table["trains"]) == [1]
+    assert shown_below(50.0, math.nan, "top1") == shown_below(50.0, 24, "auroc") == 50.0
 
 
 def test_the_lines_to_paste_are_a_recipe() -> None:

@@ -15,6 +15,23 @@ def test_plain_lines_begin_and_end(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+def test_an_eta_is_told_from_the_second_report_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first run has the start of all workers in it: 100 s here, and 10 s for each other."""
+    clock = iter([0.0, 100.0, 110.0, 130.0])
+    monkeypatch.setattr("anynet_study.progress.time.monotonic", lambda: next(clock))
+    with progress("training", 9) as report:
+        for done in (1, 2, 4):
+            report(done)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1:] == [
+        "training: 1/9",
+        "training: 2/9, ETA 1 min 10 s",
+        "training: 4/9, ETA 50 s",
+    ]
+
+
 def test_short_work_shows_no_progress(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,7 +75,8 @@ def test_a_first_sweep_is_legal_and_hits_its_band(tmp_path: Path, resolution: in
     flips = [sweep.recipes["basic"].for_dataset(label).flip for label in sweep.datasets]
     assert flips == [False, True, True]
     assert len(sweep.population.population()) == 20
-    assert "is there already" in in_this_process(tmp_path, "init", "first", *given, expect=2).stderr
+    again = in_this_process(tmp_path, "init", "first", *given, expect=2)
+    assert "exists already; name another file" in again.stderr
 
 
 def test_a_first_sweep_says_which_images_are_mirrored(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.errors import counted, listed, some_of
+from anynet_study.metrics import shown_below
 
 # pandas, scipy and what trains are imported where they are used: `status` seldom needs them.
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ FEW, TOO_FEW = 50, 10
 SERIOUS = 0.25
 #: Less than this share of the differences between runs is the architectures': mostly noise.
 MOSTLY_NOISE = 0.5
-#: A network is no better than guessing if its error is not shown to be below it at this one-sided
-#: level, by the normal approximation of a proportion of the test images: 1.645 standard errors.
-ONE_SIDED_95 = 1.6449
 NONE: NDArray[np.float64] = np.empty(0)
 #: Columns of tables of runs.
 RUNS = ["architecture", "dataset", "replicate", "status", "error"]
@@ -203,17 +201,15 @@ def evidence_of(study: "Study") -> Evidence:
 
 def _guessing(evidence: Evidence) -> list[Concern]:
     """Networks whose error is not shown to be below that of one guess for all images."""
-    said, names, worst = [], [], 0.0
-    for row in evidence.datasets:
-        chance, errors = row.get("chance", math.nan), evidence.errors.get(str(row["dataset"]), NONE)
-        count = int((errors >= chance - _margin(row)).sum())
-        if count:
-            names.append(str(row["dataset"]))
-            of = f"{count:,} of {len(errors):,} architectures on {names[-1]}"
-            said.append(f"{of} (guessing errs {chance:.1f}%)")
-            worst = max(worst, count / len(errors))
-    if not said:
+    said, found = [], _guessers(evidence)
+    if not found:
         return []
+    chances = {str(row["dataset"]): row["chance"] for row in evidence.datasets if "chance" in row}
+    for name, count in found.items():
+        of = f"{count:,} of {len(evidence.errors[name]):,} architectures on {name}"
+        said.append(f"{of} (guessing errs {chances[name]:.1f}%)")
+    names = list(found)
+    worst = max(count / len(evidence.errors[name]) for name, count in found.items())
     diverged = sum(evidence.runs[name, "diverged"] for name in names)
     return [
         Concern(
@@ -226,13 +222,22 @@ def _guessing(evidence: Evidence) -> list[Concern]:
     ]
 
 
-def _margin(dataset: Mapping[str, Any]) -> float:
-    """How far below chance an error has to be, in points, to be shown to be below it."""
-    images = dataset.get("test_images") or math.nan
-    if dataset.get("metric") not in ("top1", "top5") or math.isnan(images):
-        return 0.0
-    share = dataset["chance"] / 100
-    return 100 * ONE_SIDED_95 * math.sqrt(share * (1 - share) / images)
+def _guessers(evidence: Evidence) -> dict[str, int]:
+    """By dataset, how many architectures are not shown to do better than guessing, if any."""
+    found = {}
+    for row in evidence.datasets:
+        chance, errors = row.get("chance", math.nan), evidence.errors.get(str(row["dataset"]), NONE)
+        least = shown_below(chance, row.get("test_images") or math.nan, row.get("metric"))
+        if count := int((errors >= least).sum()):
+            found[str(row["dataset"])] = count
+    return found
+
+
+def mostly_guessed(study: "Study") -> list[str]:
+    """Datasets on which half of the architectures or more are not shown to do better than that."""
+    evidence = evidence_of(study)
+    guessers = _guessers(evidence).items()
+    return [name for name, count in guessers if 2 * count >= len(evidence.errors[name])]
 
 
 def _train_better(names: Sequence[str], diverged: int) -> str:
@@ -298,7 +303,7 @@ def _missing(evidence: Evidence) -> list[Concern]:
     where = listed(some_of([f"{count:,} on {name}" for name, count in lacking.items()], 6))
     said = f"{asked - there:,} of {counted(asked, 'planned run')} are not recorded yet"
     text = f"{said} ({where})." if where else f"{said}."
-    advice = "Run or launch the sweep again; what is recorded is kept."
+    advice = "If none of its jobs runs, run or launch the sweep again; what is recorded is kept."
     return [Concern("missing", text, advice, (asked - there) / asked >= SERIOUS)]
 
 

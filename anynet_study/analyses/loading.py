@@ -15,7 +15,7 @@ from anynet_study.analyses.error_table import Declared, described, part_of, read
 from anynet_study.analyses.registry import ANALYSES, known_analyses
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
-from anynet_study.errors import UserError, first_line, some_of
+from anynet_study.errors import UserError, counted, first_line, some_of
 from anynet_study.metrics import EvaluationKind
 from anynet_study.sheets import is_table
 from anynet_study.store import ResultStore, StorePart, find_store, stored_json
@@ -68,6 +68,8 @@ def load(
       source target  estimate  n
     0    big  small       0.9  5
     """
+    if isinstance(columns, str):
+        raise UserError(f"columns: {columns!r} is a text; needed is a dict, as {{'model': 'name'}}")
     chosen, asked = (
         Options(**options),
         DatasetOptions(roles, tuple(shifts), dict(images or {}), distances),
@@ -425,7 +427,8 @@ class StoreInputs(Inputs):
         chosen = runs[(runs["recipe"] == self.recipe) & runs["architecture"].isin(architectures)]
         first = chosen.sort_values("replicate", kind="stable").drop_duplicates("architecture")
         if len(first) < 2:
-            raise UserError(f"predictions on {named} are stored of {len(first)} architectures")
+            told = counted(len(first), "architecture")
+            raise UserError(f"predictions on {named} are stored of {told}; two are needed")
         places = np.sort(first.index.to_numpy())
         known = list(runs["architecture"].iloc[places])
         names = stored_json(self._row(dataset).get("class_names"), list, "class_names")

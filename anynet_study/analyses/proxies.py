@@ -195,7 +195,7 @@ MATCH = Analysis[Study](
     ),
     say=lambda study, table: [
         carry_over(table, study.roles.source),
-        *gain(table, study.roles.source),
+        *(gain(table, study.roles.source) if len(study.roles.family) > 1 else []),
     ],
     topic="The source",
     section="proxies",

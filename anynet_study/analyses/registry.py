@@ -20,7 +20,7 @@ from anynet_study.analyses import (
     tuning,
 )
 from anynet_study.analysis import Analysis, StudyFigure
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, nearest
 from anynet_study.functions import open_instance
 from anynet_study.study import Study
 
@@ -122,7 +122,8 @@ def chosen_names(
     for name in names:
         if name not in known:
             legal = ", ".join(kind.name for kind in kinds)
-            raise UserError(f"{option}: unknown {name!r}; choose from {legal}, all")
+            told = f"unknown {name!r}{nearest(name, known)}"
+            raise UserError(f"{option}: {told}; choose from {legal}, all")
     return [known[name] for name in names]
 
 

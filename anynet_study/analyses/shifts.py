@@ -169,14 +169,25 @@ def _of_many(dataset: str, rows: pd.DataFrame, verdicts: dict[str, str]) -> str:
 
 def draw_shifts(study: Study, _: pd.DataFrame) -> "Figure":
     """A panel for each further test set."""
-    table = study.accuracies[drawn_dataset(study)]
-    return plots.fit_grid(table, "test", list(table.columns[1:]))
+    table = _called_by_dataset(study)
+    return plots.fit_grid(table, *_own_and_further(table))
 
 
 def drawn_shifts(study: Study) -> pd.DataFrame:
     """The points."""
-    table = study.accuracies[drawn_dataset(study)]
-    return plots.fit_data(table, "test", list(table.columns[1:]), level=study.options.level)
+    table = _called_by_dataset(study)
+    return plots.fit_data(table, *_own_and_further(table), level=study.options.level)
+
+
+def _called_by_dataset(study: Study) -> pd.DataFrame:
+    """The accuracies that are drawn, with the dataset's own test set under the dataset's name."""
+    dataset = drawn_dataset(study)
+    return study.accuracies[dataset].rename(columns={"test": dataset})
+
+
+def _own_and_further(table: pd.DataFrame) -> tuple[str, list[str]]:
+    own, *further = map(str, table.columns)
+    return own, further
 
 
 SHIFTS = Analysis[Study](
@@ -470,7 +481,7 @@ EFFECTIVE_ROBUSTNESS = Analysis[Study](
             caption="Accuracy on further test sets against that on the dataset's own; how far a "
             "point lies above the line, through all architectures or the baseline's, is its "
             "effective robustness.",
-            draw=lambda study, rows: plots.effective_robustness_grid(rows, "test"),
+            draw=lambda study, rows: plots.effective_robustness_grid(rows, drawn_dataset(study)),
             data=lambda study: with_averages(drawn_rows(study, "effective-robustness"), "shift"),
         ),
     ),

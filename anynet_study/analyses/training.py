@@ -128,8 +128,8 @@ def _shortest(known: pd.DataFrame) -> str:
     kept = f"{rho} ≥ {keep}" if within else f"{100 * longest['keep']:g}% of its {rho} or more"
     if longest["epoch"] == longest["epochs"]:
         late = list(known.loc[known["epoch"] == known["epochs"], "dataset"])
-        does = "reproduces the final ranking" if within else "predicts another run as the final one"
-        return f"On {some(late, len(known))}, no earlier epoch {does} ({kept})."
+        does = "reproduce the final ranking" if within else "predict another run as the final one"
+        return f"On {some(late, len(known))}, no earlier epoch is shown to {does} ({kept})."
     most = "" if len(known) == 1 else f" on {some(list(known['dataset']), len(known))}"
     does = "is the final one" if within else "predicts another run nearly as the final one does"
     return (

@@ -122,7 +122,7 @@ def exclusions(errors: pd.DataFrame) -> pd.DataFrame:
         present = column.dropna()
         missing = len(column) - len(present)
         if len(present) and present.nunique() == 1:
-            reason = f"constant: every error is {present.iloc[0]:g}, so it ranks nothing"
+            reason = f"constant: every error is {present.iloc[0]:.4g}, so it ranks nothing"
             rows.append((dataset, reason, len(present)))
         if missing:
             reason = "no value at all" if present.empty else "missing cells"

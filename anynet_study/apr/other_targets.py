@@ -34,7 +34,7 @@ from anynet_study.apr.options import (
     with_attrs,
 )
 from anynet_study.apr.transfer import normalised, percent_of
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 Average = Literal["logits", "scores", "ranks"]
 Ranges = Mapping[str, tuple[float, float]]
@@ -236,8 +236,8 @@ def _columns(
     table = table[[name for name in table.columns if not notes[name]]].dropna()
     if len(table) < FEWEST:
         raise UserError(
-            f"scores: {len(table)} architectures have all of {', '.join(map(str, table.columns))}; "
-            f"at least {FEWEST} are needed"
+            f"scores: {counted(len(table), 'architecture')} with all of "
+            f"{', '.join(map(str, table.columns))}; at least {FEWEST} are needed"
         )
     constant = [name for name in table.columns if table[name].nunique() == 1]
     if source in constant:

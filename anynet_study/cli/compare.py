@@ -129,7 +129,6 @@ def _print(spaces: "Spaces", weigh: str) -> None:
             analysis = spaces.analysis(name)
             if len(analysis.arrange(table)):
                 print_analysis(console, analysis, table)
-                console.print(analysis.note, end="\n" if analysis.note else "")
     if spaces.all_notes:
         console.print("\n" + "\n".join(spaces.all_notes))
 

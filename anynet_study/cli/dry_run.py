@@ -128,7 +128,7 @@ def _print_table(sweep: Sweep, items: list[SettingCost], cost: CostModel) -> Non
             f"{item.size.train_images:,}",
             str(item.epochs),
             f"{item.runs:,}",
-            f"{item.seconds / 3600:,.2f}",
+            f"{hours:,.2f}" if (hours := item.seconds / 3600) >= 0.1 else f"{hours:.1g}",
             f"{item.memory_bytes / 2**30:,.1f}",
         ]
         for item in items

@@ -20,7 +20,7 @@ from anynet_study.analyses.arguments import (
 from anynet_study.cli.options import AsJson, names, opt, writes
 from anynet_study.cli.rows import STORES
 from anynet_study.cli.tables import harmless
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 if TYPE_CHECKING:
     from anynet_study.store import Files, ImportOptions, ImportReport
@@ -169,7 +169,7 @@ def _import(
 
 
 def _said(report: "ImportReport", output: Path) -> str:
-    gaps = f", {report.gaps:,} gaps" if report.gaps else ""
+    gaps = f", {counted(report.gaps, 'gap')}" if report.gaps else ""
     lines = [
         f"{report.models:,} models x {report.datasets:,} datasets: {report.runs:,} errors{gaps}"
     ]

@@ -1,5 +1,7 @@
 """`anynet-study pilot`: which learning rate and length to train with, on validation images."""
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +12,7 @@ from anynet_study.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from anynet_study.dispatch import OpenStudy
     from anynet_study.sweep import Sweep
 
 #: Times what the next value to try is of the last one, as of those that are tried by default.
@@ -53,7 +56,7 @@ def pilot(
     study = open_sweep(trial)
     train_and_collect(study, lambda line: typer.echo(line, err=True))
     key = length_key(recipe)
-    table = settings_tried(find_store(study.folder.folder).trials(), key)
+    table = settings_tried(find_store(study.folder.folder).trials(), key, _learned_below(study))
     chosen = best_settings(table, key)
     if as_json:
         print(json.dumps({"settings": table.to_dict("records"), "recipe": chosen}, indent=2))
@@ -64,8 +67,25 @@ def pilot(
     print(f"\nTo paste into {sweep_file}:\n\n{recipe_text(sweep, name, chosen)}", end="")
 
 
-def settings_tried(trials: "pd.DataFrame", length: str) -> "pd.DataFrame":
+def _learned_below(study: "OpenStudy") -> dict[str, float]:
+    """By dataset, the validation error below which a network shows that it learned something."""
+    from anynet_study.metrics import chance_error, shown_below
+
+    metrics = {run.dataset: run.spec.recipe.metric for run in study.plan}
+    found = {}
+    for name, metric in metrics.items():
+        view = study.views[name]
+        chance = chance_error(view.validation_labels, len(view.classes), metric)
+        found[name] = shown_below(chance, len(view.validation_labels), metric)
+    return found
+
+
+def settings_tried(
+    trials: "pd.DataFrame", length: str, learned_below: Mapping[str, float] | None = None
+) -> "pd.DataFrame":
     """One row per dataset, rate and length: mean validation error, and how many train.
+
+    `learned_below` says by dataset which error a network must stay below to count as one of them.
 
     DataFrame[dataset, lr, `length`, error, above, above_error, trains, architectures, seconds]:
     `above` is how far the mean is above the lowest on the dataset, with its standard error over the
@@ -76,6 +96,8 @@ def settings_tried(trials: "pd.DataFrame", length: str) -> "pd.DataFrame":
     rows = []
     trials = trials.assign(validation_error=trials["validation_error"].fillna(100.0))
     for dataset, mine in trials.groupby("dataset", sort=False):
+        least = (learned_below or {}).get(str(dataset), math.inf)
+        mine = mine.assign(trains=mine["trains"] & mine["validation_error"].lt(least))
         errors = mine.pivot_table("validation_error", "architecture", ["lr", length])
         lowest = errors[errors.mean().idxmin()]
         for (rate, size), part in mine.groupby(["lr", length]):
@@ -112,8 +134,8 @@ def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length:
         count, all_of = rows["trains"].max(), rows["architectures"].max()
         if count < all_of:
             said.append(
-                f"{dataset}: at no setting do all architectures learn ({count} of {all_of} at "
-                "best): try other rates, longer training, or more images."
+                f"{dataset}: at no setting are all architectures shown to do better than guessing "
+                f"({count} of {all_of} at best); try other rates, longer training, or more images"
             )
         for key, option in (("lr", "--lr"), (length, "--length")):
             tried, value = sorted(set(rows[key])), setting[key]

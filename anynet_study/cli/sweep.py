@@ -51,8 +51,8 @@ population:
 source: {source}
 datasets: # each is in `anynet-study data list`, or a view of one that is
 {datasets}
-  # Part of its classes, as a proxy:
-  # {source}-2: {{base: {source}, classes: 2}}
+  # Part of it, as a proxy (others have classes: 5, or per_class: 50):
+  # {source}-half: {{base: {source}, fraction: 0.5}}
 
 recipes:
   basic:
@@ -163,7 +163,7 @@ def init(
     low, high = (bound * (resolution / side) ** 2 for bound in band)
     file = output or Path("sweeps") / f"{name}.yaml"
     if file.exists():
-        raise UserError(f"{file}: is there already; give another file with -o, or remove it")
+        raise UserError(f"{file} exists already; name another file with -o, or remove it")
     asked, within = names(networks), flops or f"{low:.4g}, {high:.4g}"
     drawn = DRAWN.format(space=space, count=count, flops=within)
     text = TEMPLATE.format(

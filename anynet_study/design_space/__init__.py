@@ -32,6 +32,7 @@ from anynet_study.design_space.population import Population
 from anynet_study.design_space.population_files import check_suffix, published
 from anynet_study.design_space.population_origin import origin
 from anynet_study.design_space.population_table import (
+    LETTERS,
     METADATA_KEY,
     AnyNetwork,
     Group,
@@ -54,6 +55,7 @@ from anynet_study.design_space.space import SPACES, DesignSpace, draws_without_b
 __all__ = [
     "FLOAT_BYTES",
     "IMAGE_CHANNELS",
+    "LETTERS",
     "MEASURES",
     "METADATA_KEY",
     "REFERENCE_NAMES",

@@ -64,7 +64,7 @@ def calibrate(
         return Calibrated(plan.priced(cost), cost, {})
     cost = built_in_cost(runs[-1].device)
     prices, start = Prices(plan, cost), cost.factor * cost.prices.starts
-    predicted = [prices.training(plan.by_id[run.run_id]) + start * run.first for run in runs]
+    predicted = [prices.of(plan.by_id[run.run_id]) + start * run.first for run in runs]
     ratios = np.array([run.seconds for run in runs]) / np.array(predicted)
     factor = float(np.median(ratios))
     error = float(np.median(np.abs(factor / ratios - 1))) if len(runs) >= FEWEST_FOR_ERROR else nan
@@ -97,6 +97,6 @@ def with_what_is_left(
     def left(run: PlannedRun) -> float:
         if run.run_id not in kept or recorded.runs.get(run.run_id) != "completed":
             return run.seconds
-        return prices.testing(run, recorded.missing_evaluations(run))
+        return prices.of(run, recorded.missing_evaluations(run))
 
     return plan.with_seconds(map(left, plan))

@@ -12,7 +12,7 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ from anynet_study.dispatch.task import Task, Worklist, worklist_file
 from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.planning import PlannedRun
 from anynet_study.study_folder import StudyFolder
-from anynet_study.sweep import Launch, Sweep
+from anynet_study.sweep import Sweep
 
 #: The queue takes no more jobs now, or not so many at once: fewer may be taken, or later.
 FULL = re.compile(
@@ -99,12 +99,6 @@ class Submitted:
     reason: str = ""
 
 
-def slurm_tasks(launch: Launch, runs: Iterable[PlannedRun]) -> Iterator[tuple[str, float]]:
-    """The ids of the runs of each Slurm job, separated by spaces, and its predicted seconds."""
-    for job in pack_jobs(launch, runs):
-        yield " ".join(run.run_id for run in job), sum(run.seconds for run in job)
-
-
 def check_slurm(study: StudyFolder, sweep: Sweep, executor: submitit.Executor | None) -> None:
     """Raise UserError where jobs cannot be submitted from here, or not with these options."""
     for command in ("sbatch", "srun"):
@@ -131,9 +125,9 @@ def submit_to_slurm(
     """
     site, code = Site.ask(), take(study.code)
     tasks, longest = [], 0.0
-    for task, seconds in slurm_tasks(sweep.launch, runs):
-        tasks.append(task)
-        longest = max(longest, seconds)
+    for job in pack_jobs(sweep.launch, runs):
+        tasks.append(" ".join(run.run_id for run in job))
+        longest = max(longest, sum(run.seconds for run in job))
     if not tasks:
         return Submitted(0, ())
     executor = slurm_executor(executor, sweep, site, longest, sorted(exclude))

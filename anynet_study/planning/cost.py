@@ -79,7 +79,7 @@ def sweep_cost(
     tests = expected_evaluations(sweep, sizes, views, kept)
     settings = settings_by_size(sweep, views, sizes, tests)
     prices = Prices(Plan(population, settings, []), cost)
-    judge: Judge = lambda run, _: -prices.training(run)  # noqa: E731
+    judge: Judge = lambda run, _: -prices.of(run)  # noqa: E731
     plan = plan_of(sweep, population, settings, cost, judge)
     pairs = dict.fromkeys((setting.dataset, stated(setting.recipe)) for setting in settings)
     items = [_setting_cost(plan, *pair, sizes[pair[0]], prices, cost) for pair in pairs]
@@ -102,6 +102,6 @@ def _setting_cost(
         runs=len(runs),
         seconds=sum(run.seconds for run in runs),
         evaluations=sum(len(run.evaluations) for run in runs),
-        evaluation_seconds=sum(prices.testing(run, run.evaluations) for run in runs),
+        evaluation_seconds=sum(prices.of(run, run.evaluations) for run in runs),
         memory_bytes=shared_bytes(0, device) + own,
     )

@@ -88,7 +88,7 @@ class Plan(Sequence[PlannedRun]):
     def priced(self, cost: CostModel) -> "Plan":
         """The same runs with their whole lengths, as predicted by `cost`."""
         price = Prices(self, cost)
-        seconds = (price.training(run) + price.testing(run, run.evaluations) for run in self.runs)
+        seconds = (price.of(run) + price.of(run, run.evaluations) for run in self.runs)
         return self.with_seconds(seconds)
 
     def with_seconds(self, seconds: Iterable[float]) -> "Plan":
@@ -105,15 +105,8 @@ class Prices:
         self._settings = {(it.dataset, it.recipe): it for it in plan.settings}
         self._known: dict[tuple[str, str, tuple[str, ...] | None], list[float]] = {}
 
-    def training(self, run: PlannedRun) -> float:
-        """Seconds of training."""
-        return self._of(run, None)
-
-    def testing(self, run: PlannedRun, evaluations: tuple[str, ...]) -> float:
-        """Seconds of those of its further evaluations that have these ids."""
-        return self._of(run, evaluations)
-
-    def _of(self, run: PlannedRun, evaluations: tuple[str, ...] | None) -> float:
+    def of(self, run: PlannedRun, evaluations: tuple[str, ...] | None = None) -> float:
+        """Seconds of training, or of those of a run's further evaluations that have these ids."""
         key = run.dataset, run.recipe, evaluations
         if key not in self._known:
             setting = self._settings[run.dataset, run.recipe]

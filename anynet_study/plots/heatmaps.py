@@ -83,7 +83,7 @@ def stage_driver_heatmap(
     prefix = "" if value == "estimate" else "partial_"
     _write_significant(drawn.first, cells, values, prefix, written)
     given = str(table["given"].iloc[0]) if value == "partial" else ""
-    held = f" at equal {given.replace(', ', ' and ')}" if given else ""
+    held = f" at equal {given.replace(', ', ' and ').replace('flops', 'FLOPs')}" if given else ""
     low, high = int(table["n"].min()), int(table["n"].max())
     count = str(low) if low == high else f"{low} to {high}"
     drawn.first.set_xlabel(

@@ -22,10 +22,8 @@ def _ordered(table: pd.DataFrame, family: Mapping[str, int] | None) -> dict[str,
     """The proxies of a table, those of the most classes first, each with its label."""
     classes = dict(family or {})
     names = sorted(dict.fromkeys(table["proxy"]), key=lambda name: -classes.get(name, 0))
-    return {
-        name: wording.shorten(name, 24) + (f" ({classes[name]} classes)" if name in classes else "")
-        for name in names
-    }
+    of = {name: f" ({classes[name]} classes)" if classes.get(name) else "" for name in names}
+    return {name: wording.shorten(name, 24) + of[name] for name in names}
 
 
 @style.styled

@@ -81,6 +81,8 @@ def error_label(dataset: str, metric: str = "", limit: int = 18) -> str:
 
 #: Decimals beyond which a number is as good as the one that it is rounded to.
 MOST_DIGITS = 4
+#: From here on a number is told as a power of ten: as the end of an interval, it is hardly one.
+LARGE = 1e6
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -91,7 +93,7 @@ def number(value: float, digits: int = 2) -> str:
     """
     if not math.isfinite(value):
         return "–"
-    text = f"{value:.{digits}f}"
+    text = f"{value:.{digits}f}" if abs(value) < LARGE else f"{value:.0e}".replace("e+", "e")
     if abs(value) < 1 and abs(float(text)) in (0, 1):
         finer = (f"{value:.{more}f}" for more in range(digits, MOST_DIGITS + 1))
         text = next((told for told in finer if abs(float(told)) not in (0, 1)), text)

@@ -1,27 +1,18 @@
 """Tables of single images: predictions on own and changed test images, and fewer classes."""
 
-import json
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
-from small_study import run_records, small_study
+from small_study import evaluation_of, run_records, small_study, write_store
 
 from anynet_study import apr
 from anynet_study.analyses import load
 from anynet_study.errors import UserError
 from anynet_study.report import draw_figures
-from anynet_study.store import (
-    EvaluationRecord,
-    EvaluationWriter,
-    JournalWriter,
-    ResultStore,
-    collect,
-)
+from anynet_study.store import ResultStore
 from anynet_study.study import Study
 
 IMAGES = 200
@@ -44,51 +35,21 @@ def guesses(number: int, wrong: int) -> np.ndarray:
     return guessed
 
 
-def evaluation(run_id: str, number: int, name: str) -> EvaluationRecord:
-    identity = json.dumps(OWN[name])
-    return EvaluationRecord(
-        run_id=run_id,
-        evaluation=name,
-        evaluation_id=sha256(identity.encode()).hexdigest()[:16],
-        identity=identity,
-        images=IMAGES // 2 if name == "five" else IMAGES,
-        loss=1.0,
-        top1=(160 - 12 * number) / 2,
-        top5=5.0,
-        predictions=guesses(number, 160 - 12 * number)
-        if name == "turned"
-        else np.empty(0, np.uint16),
-        seconds=1.0,
-        started=1e9,
-        host="",
-    )
-
-
 @pytest.fixture(scope="module")
 def analysis(tmp_path_factory: pytest.TempPathFactory) -> Study:
     """The better an architecture is on its own images, the worse it is on turned ones."""
     folder, study = tmp_path_factory.mktemp("images"), small_study(12, replicates=1)
-    (folder / "journals").mkdir()
-    writer = JournalWriter(folder / "journals" / "a.arrow")
-    records = [each for each in run_records(study) if each.dataset == "base"]
-    with EvaluationWriter(folder / "journals" / "a.evaluations.arrow") as journal:
-        for number, record in enumerate(records):
-            guessed = guesses(number, 10 + 10 * number)
-            error = 100 * float((guessed != LABELS).mean())
-            writer.append(replace(record, predictions=guessed, error=error))
-            for name in OWN:
-                journal.append(evaluation(record.run_id, number, name))
-    writer.close()
-    datasets = study.datasets.assign(test_images=IMAGES)
-    collect(
-        folder / "journals",
-        folder / "results.h5",
-        study.population,
-        pa.Table.from_pandas(datasets, preserve_index=False),
-        {record.run_id for record in records},
-        {"sweep": "name: images\n"},
-        truths={"base": LABELS},
-    )
+    records, evaluations = [], []
+    for number, record in enumerate(r for r in run_records(study) if r.dataset == "base"):
+        guessed, wrong = guesses(number, 10 + 10 * number), 160 - 12 * number
+        error = 100 * float((guessed != LABELS).mean())
+        records.append(replace(record, predictions=guessed, error=error))
+        for name, identity in OWN.items():
+            more = {"images": IMAGES // 2 if name == "five" else IMAGES}
+            more |= {"predictions": guesses(number, wrong)} if name == "turned" else {}
+            evaluations.append(evaluation_of(record.run_id, name, identity, wrong / 2, **more))
+    told = replace(study, datasets=study.datasets.assign(test_images=IMAGES))
+    write_store(folder, told, records, evaluations=evaluations, truths={"base": LABELS})
     with load(folder / "results.h5", resamples=200) as loaded:
         loaded.make(NAMES)
         loaded.read_all()

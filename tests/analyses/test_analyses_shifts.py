@@ -1,25 +1,17 @@
 """Further test sets and predictions of a study: its tables, figures, sections and sentences."""
 
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
-from small_study import SmallStudy, run_records, small_study
+from small_study import SmallStudy, evaluation_of, run_records, small_study, write_store
 
 from anynet_study import apr
 from anynet_study.analyses import findings, load
 from anynet_study.report import draw_figures
-from anynet_study.store import (
-    EvaluationRecord,
-    EvaluationWriter,
-    JournalWriter,
-    ResultStore,
-    collect,
-)
+from anynet_study.store import ResultStore
 from anynet_study.study import Study
 
 IMAGES = 60
@@ -41,54 +33,21 @@ def evaluated(study: SmallStudy, folder: Path, other: str = "") -> ResultStore:
 
     Runs of the `other` recipe have one of these, on which they err by three points less.
     """
-    (folder / "journals").mkdir()
-    records = run_records(study)
-    records = [
+    first = [
         replace(record, predictions=predictions(i) if record.dataset == "base" else NONE)
-        for i, record in enumerate(records)
+        for i, record in enumerate(run_records(study))
     ]
-    with EvaluationWriter(folder / "journals" / "a.evaluations.arrow") as journal:
-        for record in records:
-            for name, harder in SHIFTS.items() if record.dataset == "base" else ():
-                journal.append(evaluation(record.run_id, name, record.error + harder))
-        again = [replace(r, run_id=f"a{r.run_id[1:]}", recipe=other) for r in records if other]
-        for record in again:
-            if record.dataset == "base":
-                easier = record.error + SHIFTS["new"] - 3
-                journal.append(evaluation(record.run_id, "new", easier))
-        records += again
-    writer = JournalWriter(folder / "journals" / "a.arrow")
-    for record in records:
-        writer.append(record)
-    writer.close()
-    collect(
-        folder / "journals",
-        folder / "results.h5",
-        study.population,
-        pa.Table.from_pandas(study.datasets.assign(test_images=IMAGES), preserve_index=False),
-        {record.run_id for record in records},
-        {"sweep": "name: shifted\n"},
-        truths={"base": LABELS},
-    )
-    return ResultStore(folder / "results.h5")
-
-
-def evaluation(run_id: str, name: str, error: float) -> EvaluationRecord:
-    identity = f'{{"content_hash":"{name}"}}'
-    return EvaluationRecord(
-        run_id=run_id,
-        evaluation=name,
-        evaluation_id=sha256(identity.encode()).hexdigest()[:16],
-        identity=identity,
-        images=IMAGES,
-        loss=1.0,
-        top1=error,
-        top5=error / 2,
-        predictions=NONE,
-        seconds=1.0,
-        started=1e9,
-        host="",
-    )
+    again = [replace(r, run_id=f"a{r.run_id[1:]}", recipe=other) for r in first if other]
+    errors = [(run, name, run.error + more) for run in first for name, more in SHIFTS.items()]
+    errors += [(run, "new", run.error + SHIFTS["new"] - 3) for run in again]
+    evaluations = [
+        evaluation_of(run.run_id, name, {"content_hash": name}, error, images=IMAGES)
+        for run, name, error in errors
+        if run.dataset == "base"
+    ]
+    told = replace(study, datasets=study.datasets.assign(test_images=IMAGES))
+    runs = [*first, *again]
+    return write_store(folder, told, runs, evaluations=evaluations, truths={"base": LABELS})
 
 
 @pytest.fixture(scope="module")

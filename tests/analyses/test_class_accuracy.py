@@ -8,7 +8,6 @@ from anynet_study.analyses import findings, study_of
 from anynet_study.analysis import Options
 from anynet_study.study import ImagePredictions, Study
 
-IMAGES = 40
 LABELS = np.repeat(np.arange(4, dtype=np.uint16), 10)
 #: Right answers of each architecture among the ten images of each class.
 RIGHT = np.array([[9, 5, 1, 6], [10, 6, 2, 5], [8, 4, 0, 6], [9, 5, 1, 7]])
@@ -22,10 +21,14 @@ def predicted(dataset: str, test_set: str, architectures: list[str]) -> ImagePre
     return ImagePredictions(architectures, classes, LABELS, ("cat", "dog", "eel", "fox"))
 
 
-def study(weights: list[float] | None = None, **options: object) -> Study:
+def study(
+    weights: list[float] | None = None, datasets: pd.DataFrame | None = None, **options: object
+) -> Study:
     names = [f"net-{number}" for number in range(len(RIGHT))]
     errors = pd.DataFrame({"pets": 100 - 2.5 * RIGHT.sum(axis=1)}, index=names)
     known = {"errors": errors, "predicted": predicted}
+    if datasets is not None:
+        known["datasets"] = datasets
     if weights is not None:
         known["architectures"] = pd.DataFrame({"architecture": names, "weight": weights})
     return study_of("zoo", Options(resamples=200, **options), **known)
@@ -49,6 +52,16 @@ def test_the_accuracy_on_each_class_in_table_figure_and_words() -> None:
     assert said.startswith(
         "Classes differ most on pets: an architecture classifies on average 10% ["
     )
+
+
+@pytest.mark.parametrize(("chance", "sentences"), [(75.0, 1), (50.0, 0)])
+def test_nothing_is_said_of_classes_where_networks_only_guess(
+    chance: float, sentences: int
+) -> None:
+    known = {"dataset": ["pets"], "chance": [chance], "test_images": [40.0], "metric": ["top1"]}
+    loaded = study(datasets=pd.DataFrame(known))
+    assert len(loaded.table("class-accuracy")) == 4
+    assert sum(found.topic == "Classes" for found in findings(loaded)) == sentences
 
 
 def test_weights_count_unless_they_are_refused() -> None:

@@ -60,6 +60,7 @@ def test_two_tables(typed: Type) -> None:
     assert told.code == 0
     assert "errors on digits: 2 design spaces" in told.out
     assert "best of m random models" in told.out
+    assert told.out.count("P(a better):") == 1
     assert max(map(len, told.out.splitlines())) <= 80
     assert "…" not in told.out
     found = tables(typed("plain.csv", "better.csv", "--json"))

@@ -20,6 +20,7 @@ from anynet_study.analyses import load
 from anynet_study.analyses.arguments import parse_roles
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError
+from anynet_study.study_folder import StudyFolder
 
 GOOD = "model,one,two\nx,10,20\ny,30,\n01,5.5,NA\nz,7,8\n"
 
@@ -57,6 +58,13 @@ def test_a_store_that_is_no_study_is_called_by_its_file(study: Path, tmp_path: P
     copy = tmp_path / "testbed.h5"
     copy.write_bytes((study / "results.h5").read_bytes())
     assert load(copy).name == "testbed"
+
+
+def test_a_file_is_no_study_and_a_text_no_dict_of_columns(study: Path) -> None:
+    with pytest.raises(UserError, match=r"results.h5 is a file; this command needs a study"):
+        StudyFolder.open(study / "results.h5")
+    with pytest.raises(UserError, match=r"columns: 'model=net' is a text; needed is a dict"):
+        load(study, columns="model=net")  # type: ignore[arg-type]
 
 
 def test_options_replace_what_a_store_says(study: Path) -> None:

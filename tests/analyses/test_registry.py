@@ -1,16 +1,19 @@
 """The registry holds together, and a loaded study computes what it declares, once."""
 
-import runpy
-from pathlib import Path
-
 import pytest
-from command import ROOT
-from pandas.api import types
 from synthetic_study import ROLES, noisy, population, true_errors
 
 import anynet_study
 from anynet_study import apr
-from anynet_study.analyses import ANALYSES, FIGURES, SECTIONS, TABLES, TOPICS, correlations
+from anynet_study.analyses import (
+    ANALYSES,
+    FIGURES,
+    SECTIONS,
+    TABLES,
+    TOPICS,
+    chosen_names,
+    correlations,
+)
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 
@@ -40,30 +43,6 @@ def test_names_are_unique_and_places_exist() -> None:
         assert analysis.formula
         assert analysis.avoid
         assert set().union(*(figure.needs for figure in analysis.figures)) <= set(TABLES)
-
-
-@pytest.mark.slow
-def test_columns_hold_numbers_or_texts_and_rows_are_data(tmp_path: Path) -> None:
-    """Of all tables: no summary rows, no dashes for what is missing, no numbers among texts."""
-    miniature = runpy.run_path(str(ROOT / "docs" / "gallery.py"))["miniature"](
-        tmp_path / "store", 10
-    )
-    study = anynet_study.load(miniature, resamples=60)
-    made = study.make(study.known_tables)
-    assert len(made) > 35
-    odd = [
-        (name, column)
-        for name, table in made.items()
-        # Average robustness is robustness on a shift of its own, with a line and a verdict.
-        for column in table.columns.difference(["shift"])
-        if not types.is_numeric_dtype(table[column])
-        and not table[column].dropna().map(is_text).all()
-    ]
-    assert odd == []
-
-
-def is_text(value: object) -> bool:
-    return isinstance(value, str) and value not in ("–", "-", "nan", "average", "mean", "total")
 
 
 def test_every_caption_says_method_and_level(study: Study) -> None:
@@ -105,6 +84,10 @@ def test_older_names_are_understood(study: Study) -> None:
         UserError, match=r"unknown table 'machts' \(did you mean 'match'\?\); choose"
     ):
         study.table("machts")
+    with pytest.raises(UserError, match=r"--figure: unknown 'marix' \(did you mean 'matrix'\?\)"):
+        chosen_names(
+            "--figure", "marix", [figure for it in study.analyses.values() for figure in it.figures]
+        )
     with pytest.raises(UserError, match="unknown table 'xyz'; choose from correlations, match"):
         study.table("xyz")
 

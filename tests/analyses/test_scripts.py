@@ -5,17 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from command import run_script
 from quick import slow_but
-from small_study import SmallStudy, run_records, small_study
+from small_study import SmallStudy, run_records, small_study, write_store
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools import add_constant
 
 from anynet_study import load
 from anynet_study.plots import saving
-from anynet_study.store import JournalWriter, collect
 
 ROLES = "--source base --family base=10,base-5=5 --targets target-0=4"
 
@@ -39,7 +37,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, study: SmallStudy) -> Path:
     The store has predictions with their true classes, and curves of training errors.
     """
     path = tmp_path_factory.mktemp("scripts")
-    (path / "journals").mkdir()
     (100 - study.errors).rename(columns={"base": "test"}).to_csv(path / "accuracies.csv")
     parameters = study.parameters.set_index("architecture")
     columns = [f"{prefix}{stage}" for prefix in "dwbg" for stage in range(1, 5)]
@@ -47,18 +44,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory, study: SmallStudy) -> Path:
     generator = np.random.default_rng(0)
     truth = generator.integers(0, 10, 60).astype(np.uint16)
     records = run_records(study)
-    writer = JournalWriter(path / "journals" / "a.arrow")
+    longer = [
+        replace(one, run_id=f"{number + len(records):016x}", recipe="long", error=one.error - 2)
+        for number, one in enumerate(records)
+    ]
     for number, record in enumerate(records):
         wrong = generator.random(60) < record.error / 100
         seen = np.where(wrong, (truth + 1) % 10, truth).astype(np.uint16)
         curves = record.curves | {"train_top1": np.asarray(record.curves["test_top1"]) / 3}
-        writer.append(replace(record, predictions=seen, curves=curves))
-        again = f"{number + len(records):016x}"
-        writer.append(replace(record, run_id=again, recipe="long", error=record.error - 2))
-    writer.close()
-    tables = study.population, pa.Table.from_pandas(study.datasets, preserve_index=False)
+        records[number] = replace(record, predictions=seen, curves=curves)
     truths = dict.fromkeys(study.datasets["dataset"], truth)
-    collect(path / "journals", path / "results.h5", *tables, None, {}, truths=truths)
+    write_store(path, study, [*records, *longer], truths=truths)
     return path
 
 
@@ -85,7 +81,7 @@ DRAWING = [
     ("figure_a3", "results.h5", "", "figure_a3"),
     ("figure_a4", "results.h5", "", "figure_a4a figure_a4b"),
     ("figure_a5", "errors.csv", "--pairs base=base-5", "figure_a5"),
-    ("figure_a5", "results.h5", "--pairs base=base-5", "figure_a5"),  # of it no sweep is known
+    ("figure_a5", "results.h5", "--pairs base=base-5", "figure_a5"),  # its sweep is none of today
     ("figure_a6", "results.h5", "--source base --recipe long", "figure_a6"),
     ("figure_a7", "results.h5", "", "figure_a7"),
     ("figure_a8", "errors.csv", "", "figure_a8"),

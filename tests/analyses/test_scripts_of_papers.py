@@ -5,18 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from command import run_script
 from scipy.special import expit, logit, softmax
-from small_study import run_records, small_study
+from small_study import run_records, small_study, write_store
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools import add_constant
 
 from anynet_study import apr, plots
 from anynet_study.errors import UserError
 from anynet_study.plots import saving, style
-from anynet_study.store import JournalWriter, collect
 
 HOW = ["--accuracy", "--resamples", "200"]
 
@@ -183,20 +181,25 @@ def test_ensembles_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     study, generator = small_study(8), np.random.default_rng(0)
     truth = generator.integers(0, 10, 300).astype(np.uint16)
     records = [one for one in run_records(study) if (one.dataset, one.replicate) == ("base", 0)]
-    (tmp_path / "journals").mkdir()
     (tmp_path / "scores").mkdir()
     scores = []
-    with JournalWriter(tmp_path / "journals" / "a.arrow") as writer:
-        for record in records:
-            made = generator.normal(size=(300, 10)).astype(np.float32)
-            made[np.arange(300), truth] += 1.0
-            writer.append(replace(record, predictions=made.argmax(axis=1).astype(np.uint16)))
-            np.save(tmp_path / "scores" / f"{record.run_id}.npy", made)
-            scores.append(made)
-    tables = study.population, pa.Table.from_pandas(study.datasets, preserve_index=False)
-    store = tmp_path / "results.h5"
-    collect(tmp_path / "journals", store, *tables, None, {}, truths={"base": truth})
-    typed = [str(store), "base", "--sizes", "1,3,8", "--resamples", "200", "-o", str(tmp_path)]
+    for number, record in enumerate(records):
+        made = generator.normal(size=(300, 10)).astype(np.float32)
+        made[np.arange(300), truth] += 1.0
+        records[number] = replace(record, predictions=made.argmax(axis=1).astype(np.uint16))
+        np.save(tmp_path / "scores" / f"{record.run_id}.npy", made)
+        scores.append(made)
+    write_store(tmp_path, study, records, truths={"base": truth})
+    typed = [
+        str(tmp_path / "results.h5"),
+        "base",
+        "--sizes",
+        "1,3,8",
+        "--resamples",
+        "200",
+        "-o",
+        str(tmp_path),
+    ]
     assert run_script("ensembles", *typed) == 0
     table = pd.read_csv(tmp_path / "ensembles.csv").set_index(["chosen", "size"])
     shares = softmax(np.array(scores).astype(float), axis=2)

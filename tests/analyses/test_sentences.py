@@ -282,7 +282,7 @@ def test_the_shortest_training() -> None:
     ]
     late = ("b", 0.95, same, 10, 10, 1.0, 1.0, 10)
     assert shortest(frame(a, late, columns=columns, method="kendall")) == [
-        "On b, no earlier epoch reproduces the final ranking (τ ≥ 0.95)."
+        "On b, no earlier epoch is shown to reproduce the final ranking (τ ≥ 0.95)."
     ]
     assert "is the final one (ρ" in shortest(frame(a, columns=columns))[0]
     assert shortest(frame(("a", 0.95, same, 1, 1, 1.0, NAN, 1), columns=columns)) == []
@@ -295,7 +295,8 @@ def test_the_shortest_training() -> None:
         "the same runs). It takes longest on b: epoch 9 of 10, or epoch 10 for the whole interval.",
     ]
     assert shortest(frame(twice[1], columns=columns)) == [
-        "On a, no earlier epoch predicts another run as the final one (95% of its ρ or more)."
+        "On a, no earlier epoch is shown to predict another run as the final one (95% of its ρ or "
+        "more)."
     ]
 
 

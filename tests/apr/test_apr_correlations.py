@@ -207,7 +207,7 @@ def test_smaller_studies_have_wider_intervals_as_fisher_says(study: pd.DataFrame
         interval_widths(study, "big", "cats")
     with pytest.raises(UserError, match="sizes: at least 4"):
         interval_widths(study, "big", "pets", (3,))
-    with pytest.raises(UserError, match="0 architectures have both errors"):
+    with pytest.raises(UserError, match="0 architectures with both errors"):
         interval_widths(study.assign(cats=np.nan), "big", "cats")
 
 

@@ -78,6 +78,8 @@ def test_sums_have_one_p_in_both_tables(architectures: pd.DataFrame, errors: pd.
     for table in (both, stages):
         assert remarks(table)[0].startswith(f"p (Holm) is corrected for the {len(both)} tests of ")
     assert f"for the {len(single)} of single stages" in remarks(stages)[0]
+    for untested in (both.drop(columns="p_holm"), both.assign(p_holm=np.nan)):
+        assert not any("Holm" in said for said in remarks(untested))
 
 
 def test_stage_drivers_are_recovered_and_flips_marked(

@@ -9,8 +9,6 @@ from synthetic_study import noisy, population, true_errors
 from anynet_study.apr import corrected_correlations, correlations, noise_ceiling
 from anynet_study.errors import UserError
 
-COUNT = 500
-
 
 def simulate(
     generator: np.random.Generator, sizes: list[int], between: float, within: float
@@ -216,27 +214,6 @@ def test_the_parts_are_those_of_the_other_functions() -> None:
         assert row.corrected_low < row.corrected < row.corrected_high
 
 
-@pytest.mark.slow
-def test_intervals_hold_the_correlation_without_noise() -> None:
-    held = []
-    for sample in range(25):
-        generator = np.random.default_rng(sample)
-        pair = generator.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 80)
-        truth = pd.DataFrame(5 * pair, columns=["x", "y"]).rename_axis("architecture")
-        long = pd.concat(
-            [
-                (truth.iloc[:size] + 2 * generator.normal(size=(size, 2)))
-                .reset_index()
-                .melt("architecture", None, "dataset", "error")
-                .assign(replicate=replicate)
-                for replicate, size in enumerate((80, 20))
-            ]
-        )
-        row = corrected_correlations(long, "pearson", resamples=200).iloc[0]
-        held.append(row["corrected_low"] <= 0.8 <= row["corrected_high"])
-    assert sum(held) >= 21  # 24 of 25 are expected
-
-
 def test_what_cannot_be_corrected_is_left_out_or_nan() -> None:
     truth = true_errors(population(12))[["big", "pets"]]
     assert corrected_correlations(runs(truth, [12])).empty
@@ -253,11 +230,6 @@ def test_what_cannot_be_corrected_is_left_out_or_nan() -> None:
     assert table[["estimate", "low", "high"]].notna().all(axis=None)
     with pytest.raises(UserError, match="no column error"):
         corrected_correlations(once.drop(columns="error"))
-
-
-@pytest.fixture(scope="module")
-def architectures() -> pd.DataFrame:
-    return population(COUNT)
 
 
 def test_intervals_stay_within_what_a_correlation_can_be() -> None:

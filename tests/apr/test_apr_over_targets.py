@@ -106,8 +106,8 @@ def test_a_new_target_is_held_as_often_as_is_said(targets: int, error: float) ->
     With the estimated variance between targets 15 would hold it in 87%, and with that of the
     estimates 3 in 99%.
     """
-    draw, held, studies = np.random.default_rng(0), [], 600
-    for _ in range(studies):
+    draw, held = np.random.default_rng(0), []
+    for _ in range(300):
         true = 0.5 + 0.15 * draw.normal(size=targets + 1)
         errors = error * draw.normal(size=(101, targets))
         found = random_average(
@@ -126,21 +126,3 @@ def test_what_cannot_be_compared_is_refused() -> None:
     once = errors.reset_index().melt("architecture", None, "dataset", "error").assign(replicate=0)
     with pytest.raises(UserError, match="nothing on p was trained twice"):
         compare_proxies(errors, ["p"], ["a"], once, resamples=100)
-
-
-@pytest.mark.slow
-def test_intervals_for_further_targets_cover() -> None:
-    """Of the mean correlation of all targets, and of one that is not in the study."""
-    truth = 6 / np.pi * np.arcsin(0.5 / np.sqrt(1.49) / 2)
-    held = []
-    for seed in range(120):
-        row = compare_proxies(study(100, seed), ["p"], TARGETS, resamples=200).iloc[0]
-        rho = np.clip(0.5 + 0.15 * np.random.default_rng([seed, 1]).normal(), -0.95, 0.95)
-        new = 6 / np.pi * np.arcsin(rho / np.sqrt(1.49) / 2)
-        held.append(
-            (
-                row["random_low"] <= truth <= row["random_high"],
-                row["new_low"] <= new <= row["new_high"],
-            )
-        )
-    assert (np.mean(held, axis=0) >= 0.89).all()

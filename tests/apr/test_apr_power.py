@@ -40,7 +40,7 @@ def test_of_a_hundred_it_is_near_the_formula_of_fisher(rho: float, word: str) ->
         else np.arctanh(0.3 * icc) - np.arctanh(seen)
     )
     formula = stats.norm.cdf(away / error - reach)
-    row = found(Plan(n, targets, replicates=n), rho, icc)
+    row = found(Plan(n, targets, replicates=n), rho, icc, studies=50)
     assert row[word] == pytest.approx(formula, abs=0.08)
     assert row["yes"] + row["no"] + row["undecided"] == pytest.approx(1)
 
@@ -103,25 +103,25 @@ def test_gains_are_judged_as_those_of_real_studies() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("effect", "word"), [(4.0, "yes"), (-1.5, "no")])
+@pytest.mark.parametrize(("effect", "word"), [(10.0, "yes"), (-8.0, "no")])
 def test_robustness_is_judged_as_that_of_models_tested_image_by_image(
     effect: float, word: str
 ) -> None:
     draw, said = np.random.default_rng(4), []
     for _ in range(60):
-        own = stats.logistic.cdf(1 + 0.5 * draw.normal(size=40))
+        own = stats.logistic.cdf(1 + 0.5 * draw.normal(size=20))
         own[7] = stats.logistic.cdf(1)
         odds = own / (1 - own) / np.e
-        shifted = odds / (1 + odds) + 0.005 * draw.normal(size=40)
+        shifted = odds / (1 + odds) + 0.08 * draw.normal(size=20)
         shifted[7] = 0.5 + effect / 100
         right = [
-            100 * (draw.random((40, 10_000)) < accuracy[:, None]).mean(axis=1)
+            100 * (draw.random((20, 2_500)) < accuracy[:, None]).mean(axis=1)
             for accuracy in (own, shifted)
         ]
         table = pd.DataFrame(dict(zip(("own", "new"), right, strict=True)))
-        images = {"own": 10_000, "new": 10_000}
+        images = {"own": 2_500, "new": 2_500}
         said.append(apr.effective_robustness(table, "own", images=images)["robust"][7] == word)
-    row = robust_power(Plan(40), (10_000, 10_000), [effect], 0.5, studies=100).iloc[0]
+    row = robust_power(Plan(20), (2_500, 2_500), [effect], 8.0, studies=100).iloc[0]
     assert row[word] == pytest.approx(np.mean(said), abs=3 * np.sqrt(0.25 / 60 + row["se"] ** 2))
     assert 0.2 < row[word] < 0.95
 
@@ -150,17 +150,16 @@ def test_orders_are_judged_as_those_of_real_replicates() -> None:
 
 
 @pytest.mark.slow
-def test_more_runs_targets_and_level() -> None:
-    """Means of replicates find more; wider families and higher levels find less."""
-    few = 80
+def test_more_runs_and_a_higher_level() -> None:
+    """Means of replicates find more; a higher level finds less."""
+    few = 60
     usual = found(Plan(100, 2), 0.8, 0.6, few)["yes"]
     assert found(Plan(100, 2, runs=4), 0.8, 0.6, few)["yes"] > usual + 0.2
-    assert found(Plan(100, 12), 0.8, 0.6, few)["yes"] < usual - 0.1
     assert found(Plan(100, 2, level=0.999), 0.8, 0.6, few)["yes"] < usual - 0.2
     # What replicates tell of the noise makes "no" harder: it is then of the true correlation.
     unknown, known = (found(Plan(60, 2, replicates=it), 0.0, 0.6, few)["no"] for it in (0, 60))
     assert known < unknown - 0.1
-    assert power(Plan(30, 2), studies=few).equals(power(Plan(30, 2), studies=few))
+    assert power(Plan(30, 2), studies=5).equals(power(Plan(30, 2), studies=5))
 
 
 @pytest.mark.parametrize(

@@ -230,11 +230,6 @@ def test_undefined_proxies_are_on_no_front(study: pd.DataFrame) -> None:
         proxy_costs(study, STUDY, {"big": 1.0, "big-2": -1.0})
 
 
-@pytest.fixture(scope="module")
-def truth() -> pd.DataFrame:
-    return true_errors(population(300))
-
-
 def test_class_count_and_size_are_told_apart() -> None:
     truth = true_errors(population(400))
     errors = pd.DataFrame(

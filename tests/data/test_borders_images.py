@@ -67,6 +67,11 @@ def test_parts_of_a_download_beside_a_one_hot_table(tmp_path):
         ("trainA", "trainB", "testA", "testB"),
         ("patient_000_node_1", "patient_020_node_4"),
         ("fold1", "fold2", "fold3"),
+        ("0-999", "1000-1999"),
+        ("JPEGImages", "SegmentationClass"),
+        ("rgb", "depth"),
+        ("img", "ground_truth"),
+        ("original", "augmented"),
     ],
 )
 def test_folders_of_parts_are_no_classes(tmp_path, folders):
@@ -160,6 +165,17 @@ def test_groups_under_any_spelling(tmp_path, column):
     assert {example.group for example in listing.train} == {""}
 
 
+@pytest.mark.parametrize(("group", "told"), [(2, "2 of 4 groups have both"), (4, "")])
+def test_groups_on_both_sides_of_an_official_split_are_told_of(tmp_path, group, told):
+    parts = ["train", "test", "train", "train", "test", "test", "test", "train"]
+    parts = parts if group == 2 else ["train"] * 4 + ["test"] * 4
+    row = lambda n, name: f"{name}.png,{'ab'[n % 2]},{parts[n]},P{n // group}"  # noqa: E731
+    tabled(tmp_path, "image,label,split,patient_id", row)
+    notes = [note for note in read(tmp_path).notes if "both" in note]
+    assert len(notes) == bool(told)
+    assert all(note.startswith(told) for note in notes)
+
+
 def test_columns_that_look_like_groups_are_named(tmp_path):
     names = flat(tmp_path, 20)
     rows = [f"{name}.png,{'ab'[n // 4 % 2]},{n // 4}" for n, name in enumerate(names)]
@@ -210,16 +226,14 @@ def test_split_folders_under_any_spelling(tmp_path, train, test):
     assert (listing.classes, len(listing.train), len(listing.test)) == (("a", "b"), 6, 6)
 
 
-def test_tables_inside_the_folder_of_each_split(tmp_path):
+@pytest.mark.parametrize("table", ["{part}/labels.csv", "{part}_labels.csv"])
+def test_tables_in_or_beside_the_folder_of_each_split(tmp_path, table):
+    """Images of one name in each split: a table of a part means those of its folder."""
     for part in ("train", "test"):
-        names = flat(tmp_path, 6, part)
-        rows = [f"{name}.png,{'ab'[n % 2]}" for n, name in enumerate(names)]
-        write(tmp_path / part / "labels.csv", ["file,label", *rows])
+        rows = [f"{name}.png,{'ab'[n % 2]}" for n, name in enumerate(flat(tmp_path, 6, part))]
+        write(tmp_path / table.format(part=part), ["file,label", *rows])
     listing = read(tmp_path)
-    assert (counts(listing, listing.train), counts(listing, listing.test)) == (
-        {"a": 3, "b": 3},
-        {"a": 3, "b": 3},
-    )
+    assert counts(listing, listing.train) == counts(listing, listing.test) == {"a": 3, "b": 3}
 
 
 def test_words_of_splits_are_declared(tmp_path):
@@ -447,21 +461,6 @@ def test_parts_of_one_table_are_read_together(tmp_path):
     refused("could all be the table of images; choose one with --table", tmp_path)
 
 
-@pytest.mark.parametrize(
-    "folders",
-    [
-        ("0-999", "1000-1999"),
-        ("JPEGImages", "SegmentationClass"),
-        ("rgb", "depth"),
-        ("img", "ground_truth"),
-        ("original", "augmented"),
-    ],
-)
-def test_folders_of_ranges_and_of_other_forms_are_no_classes(tmp_path, folders):
-    images(tmp_path, (f"{folder}/{number}.png" for folder in folders for number in range(3)))
-    refused("part of a dataset, not a class", tmp_path)
-
-
 def test_masks_beside_the_images_of_a_class_are_asked_about(tmp_path):
     for kind in ("benign", "normal"):
         images(tmp_path, (f"{kind}/{kind} ({n}).png" for n in range(3)))
@@ -526,15 +525,6 @@ def test_columns_of_splits_by_name_or_content(tmp_path, column, words, told):
     values = {} if told is None else {"split_values": f"{words[0]}=train,{words[1]}=test"}
     listing = read(tmp_path, **values)
     assert (len(listing.train), len(listing.test)) == (4, 4)
-
-
-def test_tables_beside_the_folders_of_the_splits(tmp_path):
-    """Images of one name in each split: a table of a part means those of its folder."""
-    for part in ("train", "test"):
-        rows = [f"{name}.png,{'ab'[n % 2]}" for n, name in enumerate(flat(tmp_path, 4, part))]
-        write(tmp_path / f"{part}_labels.csv", ["file,label", *rows])
-    listing = read(tmp_path)
-    assert counts(listing, listing.train) == counts(listing, listing.test) == {"a": 2, "b": 2}
 
 
 @pytest.mark.parametrize(
@@ -651,6 +641,12 @@ def test_a_flat_split_with_a_table_beside_class_folders(tmp_path):
     rows = (f"val_{n}.jpg\t{kinds[n % 2]}\t0\t32" for n in range(4))
     images(tmp_path, (f"val/images/val_{n}.jpg" for n in range(4)))
     refused("images without class folders, so without labels", tmp_path)
+    rows = [*rows]
+    write(tmp_path / "val_predicted.txt", rows)  # which may be predictions
+    refused("images without class folders, so without labels", tmp_path)
+    write(tmp_path / "val_truth.csv", ["file,label", *(",".join(r.split()[:2]) for r in rows)])
+    assert counts(read(tmp_path), read(tmp_path).test) == dict.fromkeys(kinds, 2)
+    (tmp_path / "val_truth.csv").unlink()
     write(tmp_path / "val/val_annotations.txt", rows)
     listing = read(tmp_path)
     assert counts(listing, listing.train) == dict.fromkeys(kinds, 4)

@@ -100,7 +100,7 @@ def test_planned_lengths_are_training_and_evaluations(study: OpenStudy, tmp_path
 def training_seconds(study: OpenStudy) -> FloatArray:
     """Of each run, without its further evaluations, by the built-in prices."""
     prices = Prices(study.plan, CPU_CORE)
-    return np.array([prices.training(run) for run in study.plan])
+    return np.array([prices.of(run) for run in study.plan])
 
 
 def test_a_study_is_calibrated_by_its_runs(tmp_path: Path, study: OpenStudy):

@@ -99,4 +99,4 @@ def test_partial_correlations_have_their_own_columns() -> None:
     assert written(axes) == {(0.5, 1.52): ".86", (1.5, 1.52): "−.38"}
     assert [frame.get_xy() for frame in axes.patches] == [(0.06, 1.08)]
     assert bar.get_ylabel() == "partial ρ with the error"
-    assert "at equal flops and parameters" in axes.get_xlabel().replace("\n", " ")  # folded
+    assert "at equal FLOPs and parameters" in axes.get_xlabel().replace("\n", " ")  # folded

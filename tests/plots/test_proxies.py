@@ -101,6 +101,7 @@ def test_regret_of_every_proxy_and_of_chance() -> None:
     ]
     columns = ["target", "proxy", "top", "regret", "regret_low", "regret_high", "chance"]
     table = pd.DataFrame(rows, columns=columns).assign(n=33)
+    assert "small" in names(plots.regret_grid(table, {"small": 0, "large": 0}))  # not known
     figure = plots.regret_grid(table, FAMILY)
     (axes,) = figure.axes
     large, small = axes.containers

@@ -39,6 +39,7 @@ def test_statistics_have_interval_and_count() -> None:
 
 def test_decimals_show_a_difference() -> None:
     assert [wording.number(v) for v in (0.996, -0.9994, 0.99999)] == ["0.996", "−0.999", "1.00"]
+    assert [wording.number(v) for v in (-4.1e14, 999_999)] == ["−4e14", "999999.00"]
     assert wording.apart(0.912, 0.914) == ("0.912", "0.914")
     assert wording.apart(0.912, 0.95) == ("0.91", "0.95")
     assert wording.apart(0.912, 0.912) == ("0.91", "0.91")

@@ -91,6 +91,8 @@ def test_numbers_that_are_no_accuracy_describe(tmp_path: Path, column: str) -> N
     assert list(account(path, quantity="accuracy")["datasets"]) == ["cars"]
     told = account(path, quantity="accuracy", datasets=("cars", column))
     assert list(told["datasets"]) == ["cars", column]
+    (named,) = understood_tables(Files([path]), ImportOptions(quantity="accuracy"), {column: {}})
+    assert list(named.datasets) == ["cars", column]
     assert set(anynet_study.load(path, accuracy=True).errors) == {"cars"}
 
 
@@ -283,13 +285,14 @@ def test_names_and_rows_as_spreadsheets_write_them(
         ("model,a,b\nx,10,20\ny,30,26\nMean ± std,20,23\n", "row 'Mean ± std' is the mean"),
         ("model,a,b\nx,10,26\ny,30,20\nBest,10,20\n", "row 'Best' is the min of the others"),
         (
-            "model,a,b,● Natural,c\nx,10,20,15,9\ny,30,20,25,8\nz,8,4,6,5\n",
-            "column '● Natural' is the mean of the datasets beside it",
+            "model,a,b,c,● Natural\nx,10,20,9,15\ny,30,20,8,25\nz,8,4,5,6\n",
+            "column '● Natural' is the mean of the others, or of some side by side",
         ),
         (
             "model,a,b\nv,1,30\nw,2,20\nx,5,21\ny,4,22\nz,3,9\n",
             "column 'a' holds ranks; is it a dataset",
         ),
+        ("|model|a|\n|--|--|\n|x|30|\n|y|?|\n", "row 4, column a: '\\?' is not a number"),
         (",Cars,,Pets,\nmodel,a,b,a,b\nx,1,2,3,4\n", "column 3 has no name; needed is one row of"),
         ("dataset,r50,r18\na,20,30\nb,25,31\n", "swap its rows and columns"),
         ("model,a\nx,0.05\ny,4\nz,6\n", "fractions and percent in one column"),

@@ -44,7 +44,7 @@ def test_what_is_imported_is_said(type_: Type) -> None:
     assert (told.code, "say so with --error or --accuracy" in told.line) == (2, True)
     told = type_("import", "t.csv", "--error", "-o", "s.h5")
     assert told.out.splitlines() == [
-        "2 models x 2 datasets: 3 errors, 1 gaps",
+        "2 models x 2 datasets: 3 errors, 1 gap",
         "median error in percent: val 25, cars 10",
         "models are described by: family",
         "s.h5",

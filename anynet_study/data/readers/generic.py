@@ -288,10 +288,15 @@ def _beside_folders(
 
 
 def _of_other_images(source: Source, root: Folder, table: ImageTable, rows: Rows) -> dict[str, Row]:
-    """Images of a part that are in no class folder, if a column says a class folder for each."""
+    """Images of a part that are in no class folder, if a column says a class folder for each.
+
+    That is one known by its name, or any of a table that lies in the folder of the part.
+    """
+    inside = any(map(names.part_of, PurePosixPath(table.file).parts[:-1]))
+    columns = table.labels if table.sure and table.labels else table.names if inside else ()
     classes = {label for row in rows.images.values() for label in row.labels}
-    said = {name for name in table.names if {*table.column(name)} <= classes} - {table.image}
-    if not said or table.part is None or table.sure:
+    said = {name for name in columns if {*table.column(name)} <= classes} - {table.image}
+    if not said or table.part is None:
         return {}
     found = read_rows(source, root, [replace(table, labels=(min(said),), split=None)]).images
     others = {image: row for image, row in found.items() if image not in rows.images}

@@ -265,10 +265,10 @@ def _with_columns(
     header = table.names
     rest = [name for name in header if name != image]
     group = _unless_none(rest, choices.group_column, names.GROUP)
-    cells = dict(zip(header, map(list, zip(*table.rows, strict=True)), strict=False))
+    cells = dict(zip(header, table.columns(), strict=True))
     split = _unless_none(rest, choices.split_column, names.SPLIT)
     if split is None and choices.split_column is None:
-        split = next((name for name in rest if _are_parts(cells.get(name, ()))), None)
+        split = next((name for name in rest if _are_parts(cells[name])), None)
         if len(rest) == 1 and names.tells(path, names.OF_SPLITS):
             split = split or (None if column_called(rest, names.LABEL) else rest[0])
     free = [name for name in rest if name not in (group, split)]
@@ -277,10 +277,10 @@ def _with_columns(
     labels, sure = chosen if {*chosen} <= {*rest} else (), True
     if not chosen:
         labels, sure = _labels(free, cells, declared)
-    if not chosen and (told := next((n for n in labels if _measures(cells.get(n, []))), None)):
+    if not chosen and (told := next((n for n in labels if _measures(cells[n])), None)):
         return f"has {told!r}, numbers with decimals; as classes: --label-column {told!r}"
     flags = _flags(free, cells)
-    if not chosen and not any(cell for name in labels for cell in cells.get(name, ())):
+    if not chosen and not any(cell for name in labels for cell in cells[name]):
         labels, sure = (), False  # a test set whose classes are not published
     contrary = []
     if sure and not chosen and len(labels) == 1:
@@ -289,7 +289,7 @@ def _with_columns(
     repeating = [
         name
         for name in free
-        if _repeats(name, cells.get(name))
+        if _repeats(name, cells[name])
         and not any(name == label or _alike(cells, label, name) for label in labels)
     ]
     return ImageTable(
@@ -340,7 +340,7 @@ def one_to_one(pairs: set[tuple[Any, Any]]) -> bool:
 
 
 def _alike(cells: Mapping[str, list[str]], one: str, other: str) -> bool:
-    return one_to_one(set(zip(cells.get(one, ()), cells.get(other, ()), strict=True)))
+    return one_to_one(set(zip(cells[one], cells[other], strict=True)))
 
 
 def _labels(
@@ -351,12 +351,12 @@ def _labels(
     first = first or column_called(free, names.LABEL)
     if first is not None:
         return (first,), True
-    free = [name for name in free if not _is_index(name, cells.get(name, []))]
+    free = [name for name in free if not _is_index(name, cells[name])]
     flags = _flags(free, cells)
     if len(flags) > 1 and {1} == {sum(row) for row in _marks(cells[name] for name in flags)}:
         return flags, True
     # Classes have several images.
-    found = [name for name in free if len({*cells.get(name, ())}) < len(cells.get(name, ()))]
+    found = [name for name in free if len({*cells[name]}) < len(cells[name])]
     return (tuple(free), False) if len(free) == 1 and found else ((), False)
 
 
@@ -368,7 +368,7 @@ def _is_index(name: str, cells: Sequence[str]) -> bool:
 
 def _flags(free: Sequence[str], cells: Mapping[str, list[str]]) -> tuple[str, ...]:
     """The columns that say yes and no, where -1 is no unless 0 is."""
-    told = {name: {cell.lower() for cell in cells.get(name, ())} for name in free}
+    told = {name: {cell.lower() for cell in cells[name]} for name in free}
     zero = any(found & (NO - {""}) for found in told.values())
     legal = YES | NO | (set() if zero else MINUS)
     return tuple(name for name, found in told.items() if found & YES and found <= legal)
@@ -379,9 +379,8 @@ def _marks(columns: Iterable[Sequence[str]]) -> list[tuple[bool, ...]]:
     return [tuple(cell.lower() in YES for cell in row) for row in zip(*columns, strict=True)]
 
 
-def _repeats(name: str, cells: Sequence[str] | None) -> bool:
+def _repeats(name: str, cells: Sequence[str]) -> bool:
     """Whether a column looks like ids, and ids come several times."""
     words = set(normal_form(name).split("_"))
     known = column_called([name], names.GROUP) is not None
-    distinct = len({*(cells or ())})
-    return (known or bool(words & names.ID_WORDS)) and 1 < distinct <= len(cells or ()) / 1.5
+    return (known or bool(words & names.ID_WORDS)) and 1 < len({*cells}) <= len(cells) / 1.5

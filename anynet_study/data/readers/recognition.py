@@ -92,7 +92,20 @@ def _read(source: Source) -> Listing:
             f"{listing.classes_from or listing.layout}; --layout, --table or --label-column choose "
             "where classes come from"
         )
-    return dataclasses.replace(listing, notes=(*listing.notes, told)) if others else listing
+    notes = [*listing.notes, *[told] * bool(others), *_divided(listing)]
+    return dataclasses.replace(listing, notes=tuple(notes))
+
+
+def _divided(listing: Listing) -> list[str]:
+    """A note where an official split has images of one group on both sides."""
+    sides = (listing.train, listing.test or [])
+    of_train, of_test = ({it.group for it in side if it.group} for side in sides)
+    if not of_train & of_test:
+        return []
+    return [
+        f"{len(of_train & of_test):,} of {counted(len(of_train | of_test), 'group')} have both "
+        "training and test images; --split-column none holds out whole groups instead"
+    ]
 
 
 def _chosen_readers(layout: str | None) -> tuple[Reader, ...]:

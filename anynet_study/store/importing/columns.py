@@ -75,7 +75,7 @@ OF_NO_ACCURACY = {
     *("mem", "vram", "hours", "gpus", "cost", "seeds", "runs", "steps", "iterations"),
     *("iters", "heads", "channels", "blocks", "downloads", "likes", "stars", "citations"),
     *("interpolation", "unnamed", "count", "kwh", "co2", "macts", "energy", "power", "watts"),
-    *("patch", "stride", "kernel", "tokens", "f1", "auc", "auroc", "kappa", "recall"),
+    *("patch", "stride", "kernel", "tokens", "auc", "auroc", "recall"),
     *("precision", "iou", "miou", "psnr", "ssim", "fid", "mse", "rmse", "mae"),
 }
 #: Whole names that say so; as words of longer names they may be part of a dataset's.
@@ -223,8 +223,10 @@ class Roles:
     others: tuple[str, ...]
 
 
-def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Roles:
-    """Find out the roles.
+def roles_of(
+    path: Path, columns: Collection[str], options: ImportOptions, declared: Collection[str] = ()
+) -> Roles:
+    """Find out the roles. What is `declared` to be a dataset is one, whatever its name says.
 
     Raises UserError if a name given to --map, --describe or --ignore is no column, and for what
     is ambiguous.
@@ -258,11 +260,12 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
     )
     beside = f"{roles[quantity]}_std" if quantity else ""
     rest = [name for name in free if name not in {*core, beside}]
-    numbers = tuple(name for name in rest if name in {*NUMBERS, *stage_columns(rest)})
+    free = [name for name in rest if name not in declared]
+    numbers = tuple(name for name in free if name in {*NUMBERS, *stage_columns(rest)})
     plain = {normal_form(name) for name in columns}
     ends = {f"{name}_{end}" for name in plain for end in ("low", "high")}  # cars, cars_low
-    said = {name for name in rest if describes(name) or normal_form(name) in ends}
-    texts = tuple(name for name in rest if name in TEXTS or (name in said and not long))
+    said = {name for name in free if describes(name) or normal_form(name) in ends}
+    texts = tuple(name for name in free if name in TEXTS or (name in said and not long))
     if options.datasets:
         numbers = tuple(name for name in numbers if name not in options.datasets)
         known = {*options.datasets, *numbers}

@@ -1,26 +1,19 @@
 """What is known of imported models and datasets, besides their errors."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from anynet_study.design_space import Architecture
+from anynet_study.design_space import LETTERS, Architecture, columns_of
 from anynet_study.errors import UserError, first_line, some_of
 from anynet_study.metrics import Metric
 from anynet_study.sheets import read_sheet, typed
 from anynet_study.store.layout import COLUMNS as OF_STORE
 
-#: The tuples of an Architecture, by the letter of their columns.
-LETTERS = {
-    "d": "depths",
-    "w": "widths",
-    "b": "bottleneck_ratios",
-    "g": "group_widths",
-    "s": "strides",
-}
 _HEXADECIMAL = frozenset("0123456789abcdef")
 Count = Annotated[int, Field(ge=1, lt=2**31)]
 
@@ -209,15 +202,13 @@ def _is_id(name: str) -> bool:
 def _network(path: Path, row: Mapping[str, Any]) -> Architecture | None:
     """The network that a row describes; None where something is missing."""
     said = {name for name, value in row.items() if value is not None}
-    stages = [int(n[1:]) for n in said if n[0] in LETTERS and n[1:].isdigit()]
+    stages = max((int(n[1:]) for n in said if n[0] in "dwbgs" and n[1:].isdigit()), default=0)
+    columns = {field: columns_of(field, stages) for field in LETTERS}
+    if not stages or not {"stem", "stem_width", *chain(*columns.values())} <= said:
+        return None
     fields: dict[str, Any] = {
-        name: tuple(row.get(f"{letter}{stage}") for stage in range(1, max(stages, default=0) + 1))
-        for letter, name in LETTERS.items()
+        field: tuple(row[name] for name in names) for field, names in columns.items()
     }
-    if not stages or any(None in values for values in fields.values()):
-        return None
-    if not {"stem", "stem_width"} <= said:
-        return None
     optional = {"block": "bottleneck", "se_ratio": 0.0}
     fields |= optional | {n: row[n] for n in ("stem", "stem_width", *optional) if n in said}
     try:

@@ -38,16 +38,37 @@ def _refuse_summaries_of_models(path: Path, errors: pd.DataFrame) -> None:
                     )
 
 
-def _is_mean_of_neighbours(errors: pd.DataFrame, name: str) -> bool:
-    """Whether a column is the mean of some columns, two or more, right before or after it."""
-    place = errors.columns.get_loc(name)
-    values = errors.to_numpy()
-    for side in (values[:, :place][:, ::-1], values[:, place + 1 :]):
-        means = side.cumsum(axis=1)[:, 1:] / np.arange(2, side.shape[1] + 1)
-        gaps = np.abs(means - values[:, [place]])
-        if (gaps.max(axis=0, initial=0) <= ROUNDED).any():
-            return True
-    return False
+def _is_mean(errors: pd.DataFrame, name: str) -> bool:
+    """Whether a column is the mean of all others, or of two or more that stand side by side."""
+    complete = errors.dropna()
+    values, place = complete.to_numpy(), errors.columns.get_loc(name)
+    models, count = values.shape
+    others = (values.sum(axis=1) - values[:, place]) / max(1, count - 1)
+    if models > 1 and count > 2 and np.abs(others - values[:, place]).max() <= ROUNDED:
+        return True
+    sums = np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)
+    first, end = np.triu_indices(count + 1, 2)
+    apart = (end <= place) | (first > place)
+    for row, value in zip(sums, values[:, place], strict=True):
+        first, end = first[apart], end[apart]
+        apart = np.abs((row[end] - row[first]) / (end - first) - value) <= ROUNDED
+    return models >= FEWEST_OF_MEANS and bool(apart.any())
+
+
+def _doubt(errors: pd.DataFrame, name: str) -> str | None:
+    """Why a column may be no dataset."""
+    ranks = np.arange(1, len(errors) + 1)
+    medians, values = errors.median(), errors[name]
+    if len(errors) >= FEWEST_OF_RANKS and any(
+        np.array_equal(np.sort(column), ranks) for column in (values, 100 - values)
+    ):
+        return f"column {name!r} holds ranks"
+    if _is_mean(errors, name):
+        return f"column {name!r} is the mean of the others, or of some side by side"
+    if medians[name] > FAR and medians.drop(name).max() < NEAR:
+        told = f"the median error on {name!r} would be {medians[name]:.4g}%"
+        return f"{told}, on all others less than {NEAR:g}%"
+    return None
 
 
 def require_plausible(
@@ -63,36 +84,12 @@ def require_plausible(
     chance. Datasets that the user names are `declared`.
     """
     _refuse_summaries_of_models(path, errors)
-    medians = errors.median()
     for name in errors.columns:
-        others = errors.drop(columns=name)
         classes = known.get(name, {}).get("classes")
         if classes and errors[name].min() > 100 * (1 - 1 / classes):
             raise UserError(
                 f"{path}: all models are worse than chance on {name}: the least error is "
                 f"{errors[name].min():.4g}% and {classes} classes are said; accuracies for errors?"
             )
-        if name in declared or name in known:
-            continue
-        ranks = np.arange(1, len(errors) + 1)
-        if len(errors) >= FEWEST_OF_RANKS and any(
-            np.array_equal(np.sort(values), ranks) for values in (errors[name], 100 - errors[name])
-        ):
-            raise UserError(f"{path}: column {name!r} holds ranks; is it a dataset? {OPTION}")
-        if others.empty:
-            continue
-        gap = (errors[name] - others.mean(axis=1)).abs()
-        if others.shape[1] > 1 and len(errors) > 1 and gap.max() <= ROUNDED:
-            raise UserError(
-                f"{path}: column {name!r} is the mean of the others; is it a dataset? {OPTION}"
-            )
-        if len(errors) >= FEWEST_OF_MEANS and _is_mean_of_neighbours(errors, name):
-            raise UserError(
-                f"{path}: column {name!r} is the mean of the datasets beside it; is it a dataset? "
-                f"{OPTION}"
-            )
-        if medians[name] > FAR and medians.drop(name).max() < NEAR:
-            raise UserError(
-                f"{path}: the median error on {name!r} would be {medians[name]:.4g}%, on all "
-                f"others less than {NEAR:g}%; is it a dataset? {OPTION}"
-            )
+        if name not in declared and name not in known and (told := _doubt(errors, name)):
+            raise UserError(f"{path}: {told}; is it a dataset? {OPTION}")

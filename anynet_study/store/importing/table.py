@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -98,17 +99,18 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
     """
     sheet, options = datasets_by_pattern(sheet, options)
     sheet = with_joined_model(with_spreads_in_cells(sheet), options)
-    roles = roles_of(sheet.path, list(sheet.columns), options)
+    roles = roles_of(sheet.path, list(sheet.columns), options, known)
     _require_names(sheet, roles)
     cells = read_cells(sheet, roles, options)
     if "metric" in cells.frame:
         cells = _on_metric(cells, options.metric)
     _refuse_repeats(cells)
-    errors = in_error_percent(cells, roles.quantity, options)
+    quantity, said = (roles.quantity, True) if roles.quantity else _stated(cells, options)
+    errors = in_error_percent(cells, quantity, roles, options)
     wide = cells.frame.assign(error=errors)
     table = wide.pivot_table("error", "model", "dataset", "mean", observed=True, sort=False)
     require_plausible(sheet.path, table, known, options.datasets)
-    if options.quantity is None and options.assumed and not _says(cells, roles):
+    if options.quantity is None and options.assumed and not said:
         _require_errors(cells, table)
     account = TableAccount(
         file=str(sheet.path),
@@ -116,7 +118,7 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
         models=len(cells.models),
         datasets={str(name): float(table[name].median()) for name in table.columns},
         long=roles.dataset is not None,
-        quantity=roles.quantity or _stated(cells, options),
+        quantity=quantity,
         unit=options.unit or "percent",
         run_columns=dict(roles.run),
         spread=told_of_spread(sheet, options),
@@ -290,10 +292,10 @@ def _told_apart(sheet: Sheet, models: "pd.Series[Any]", model: str) -> str:
     for name in (*told, *filter(describes, sheet.columns)):
         cells = sheet.columns[name]
         if name != model and not pd.DataFrame({0: models, 1: cells}).duplicated().any():
-            return f"unlike models of one name have two columns: --map model={model}{AND}{name}"
+            return f"name models by two columns: --map {quote(f'model={model}{AND}{name}')}"
     return (
-        f"unlike models of one name are told apart by a second column, --map "
-        f"model={model}{AND}COLUMN; repetitions of one model by --map replicate=COLUMN"
+        f"name unlike models by two columns, --map {quote(f'model={model}{AND}COLUMN')}; number "
+        "repetitions of one model by --map replicate=COLUMN"
     )
 
 
@@ -387,14 +389,13 @@ def _on_metric(cells: Cells, wanted: str | None) -> Cells:
 
 
 def in_error_percent(
-    cells: Cells, named: Quantity | None, options: ImportOptions
+    cells: Cells, quantity: Quantity, roles: Roles, options: ImportOptions
 ) -> NDArray[np.float64]:
-    """The values as errors in percent; `named` is what the column of the values says they are.
+    """The values as errors in percent.
 
-    Raises UserError, naming the option that settles it, where nothing says whether they are errors
-    or accuracies, or the values speak against what is said.
+    Raises UserError, naming the option that settles it, where the values speak against what is
+    said.
     """
-    quantity = named or _stated(cells, options)
     if options.unit is None:
         _check_percent(cells)
     top = 1.0 if options.unit == "fraction" else 100.0
@@ -404,16 +405,18 @@ def in_error_percent(
         where = cells.where(outside.index[0])
         # Of a wide table every column of numbers is taken for a dataset.
         hint = "; a column that is no dataset is kept with --describe COLUMN or left out with "
-        hint = f"{hint}--ignore COLUMN" if named is None else ""
+        hint = f"{hint}--ignore COLUMN" if roles.quantity is None else ""
         raise UserError(f"{where}: {outside.iloc[0]:g} is outside 0 to {top:g}{hint}")
     percent = values * (100.0 / top)
     return np.asarray(100.0 - percent if quantity == "accuracy" else percent, np.float64)
 
 
-def _stated(cells: Cells, options: ImportOptions) -> Quantity:
-    """What the values of a wide table are: as told, or as the names of all its columns say.
+def _stated(cells: Cells, options: ImportOptions) -> tuple[Quantity, bool]:
+    """What the values of a wide table are, as told or as names of columns say; whether one does.
 
-    Where they do not say it, it may be assumed of values that do not look like the other.
+    Where none says it, it may be assumed of values that do not look like the other.
+
+    Raises UserError, naming the option that settles it, where it is unclear.
     """
     told = options.quantity
     says: dict[str, Quantity | None] = {}
@@ -445,14 +448,7 @@ def _stated(cells: Cells, options: ImportOptions) -> Quantity:
                 f"{quantity}; import it as a file of its own, or leave it out with --ignore"
             )
     assert quantity is not None
-    return quantity
-
-
-def _says(cells: Cells, roles: Roles) -> bool:
-    """Whether names of columns say that the values are errors, or accuracies."""
-    names = cells.frame["dataset"].cat.categories
-    told = (pattern.search(name.casefold()) for name in names for pattern in _SAYS.values())
-    return roles.quantity is not None or any(told)
+    return quantity, any(says.values())
 
 
 def _require_errors(cells: Cells, errors: pd.DataFrame) -> None:
