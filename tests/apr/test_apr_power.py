@@ -157,6 +157,10 @@ def test_more_runs_and_a_higher_level() -> None:
     assert power(Plan(30, 2), studies=5).equals(power(Plan(30, 2), studies=5))
 
 
+def test_where_no_line_can_be_drawn_nothing_is_answered() -> None:
+    assert robust_power(Plan(4, shifts=2), (1, 5), [5.0], studies=5)["undecided"].item() == 1
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
