@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from synthetic_study import long_table
 
 from anynet_study import apr
 from anynet_study.analyses.proxies import gain
@@ -133,14 +134,8 @@ def test_orders_are_judged_as_those_of_real_replicates() -> None:
     for _ in range(60):
         table = errors_of(draw, n, [of_ranks(0.99)] * 2, 1)
         noise = np.sqrt(1 / of_ranks(0.95) - 1)
-        parts = [
-            (table + noise * draw.normal(size=table.shape)).melt(
-                var_name="dataset", value_name="error", ignore_index=False
-            )
-            for _ in range(runs)
-        ]
-        long = pd.concat(parts, keys=range(runs), names=["replicate", "architecture"])
-        intervals = apr.replicate_intervals(long.reset_index(), noise="pooled")
+        drawn = (table + noise * draw.normal(size=table.shape) for _ in range(runs))
+        intervals = apr.replicate_intervals(long_table(drawn), noise="pooled")
         kept = apr.rank_preservation(apr.tied_ranks(intervals), "hub")["preserved"]
         said.append((kept == "yes").mean())
     row = power(Plan(n, 2, runs=runs, replicates=2 * n), [0.99], [0.95], studies=100).iloc[-1]
