@@ -9,7 +9,7 @@ import pytest
 from anynet_study.dispatch.ledger import intend, settle
 from anynet_study.dispatch.slurm.commands import comment_of
 
-SBATCH = r"""#!/bin/sh
+SBATCH = r"""
 script=$(realpath "$1")
 text=$(cat "$script")
 cd "$FAKE" || exit 9
@@ -48,6 +48,14 @@ limit, user's size and/or time limits)
 """
 
 
+def program(folder: Path, name: str, script: str) -> Path:
+    """A command in a folder, which is to be on PATH: a script of the shell."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
 class FakeSlurm:
     """Commands on PATH, and the folder in which they keep what they know."""
 
@@ -55,15 +63,14 @@ class FakeSlurm:
         self.folder, programs = folder, folder / "bin"
         programs.mkdir(parents=True)
         (folder / "scripts").mkdir()
-        for name, text in {
+        for name, script in {
             "sbatch": SBATCH,
-            "srun": "#!/bin/sh\n",
-            "squeue": '#!/bin/sh\ncat "$FAKE/queue"\n',
-            "scontrol": '#!/bin/sh\necho "MaxArraySize            = $(cat "$FAKE/max_array")"\n',
-            "sinfo": '#!/bin/sh\nprintf "main*|infinite\\nshort|30:00\\n"\n',
+            "srun": "",
+            "squeue": 'cat "$FAKE/queue"',
+            "scontrol": 'echo "MaxArraySize            = $(cat "$FAKE/max_array")"',
+            "sinfo": 'printf "main*|infinite\\nshort|30:00\\n"',
         }.items():
-            (programs / name).write_text(text)
-            (programs / name).chmod(0o755)
+            program(programs, name, script)
         for name in ("queue", "before_queue", "after_queue"):
             (folder / name).touch()
         self.set(last=0, max_array=1001, max_submit=1_000_000, refusal=FULL)

@@ -27,6 +27,14 @@ MLC = {
     "Porites": 8,
 }
 HAM = {"nv": 36, "mel": 14, "bkl": 12, "bcc": 8, "akiec": 7, "vasc": 6, "df": 5}
+#: Overrides of a sweep's population, by which a study on miniatures takes seconds.
+TOY = [
+    "population.count=4",
+    "population.space={base: anynetx, depths: [1, 2], widths: [8, 24], stem_width: 8}",
+    "population.flops=[1e5, 1e6]",
+    "population.resolution=16",
+    "population.classes=10",
+]
 
 
 def write_miniature(name: str, folder: Path, seed: int = 0, classes: int | None = None) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from fake_slurm import program
 from tiny_study import TINY
 
 from anynet_study.dispatch.ledger import intend, settle
@@ -49,9 +50,7 @@ def _opened() -> OpenStudy:
 
 def command(name: str, script: str) -> None:
     """Put a command on PATH that does this."""
-    path = Path("bin", name)
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
+    program(Path("bin"), name, script)
 
 
 def submitted(tiny: OpenStudy, *tasks: slice) -> str:

@@ -1,5 +1,6 @@
 """A synthetic study with known correlations, proxies, drivers and training noise."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,16 @@ def noisy(errors: pd.DataFrame, seed: int) -> pd.DataFrame:
     """The errors of one training each."""
     generator = np.random.default_rng(seed)
     return errors + 5 * NOISE * generator.normal(size=errors.shape)
+
+
+def long_table(runs: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """A row of each run, from a table (architectures x datasets) of each replicate."""
+    parts = [
+        run.rename_axis("architecture").reset_index().melt("architecture", None, "dataset", "error")
+        for run in runs
+    ]
+    numbered = [part.assign(replicate=number) for number, part in enumerate(parts)]
+    return pd.concat(numbered, ignore_index=True)
 
 
 def write_study(folder: Path, count: int = 16, replicated: int = 4) -> Path:

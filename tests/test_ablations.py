@@ -9,7 +9,7 @@ import miniatures_transfer as transfer
 import numpy as np
 import pytest
 from command import ROOT, SWEEPS, in_this_process, run_script, train
-from miniatures import class_folders, write_miniature
+from miniatures import TOY, class_folders, write_miniature
 
 from anynet_study import ResultStore
 from anynet_study.planning import datasets_of
@@ -57,14 +57,6 @@ OTHERS = {
     ),
     **dict.fromkeys(FOLDERS, two_classes),
 }
-#: Of miniatures: what makes any of these files a matter of seconds.
-TOY = [
-    "population.count=4",
-    "population.space={base: anynetx, depths: [1, 2], widths: [8, 24], stem_width: 8}",
-    "population.flops=[1e5, 1e6]",
-    "population.resolution=16",
-    "population.classes=10",
-]
 #: The same of populations of named networks.
 NAMED = {
     "table-a1": ["population.resolution=16"],

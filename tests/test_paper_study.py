@@ -177,9 +177,8 @@ def test_every_figure_and_table_is_drawn_from_the_miniature(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["run", "launch"])
-def test_the_whole_study_has_a_price_before_its_data_is_there(tmp_path: Path, verb: str):
-    shown = in_this_process(tmp_path, verb, SWEEP, "--dry-run").stdout
+def test_the_whole_study_has_a_price_before_its_data_is_there(tmp_path: Path):
+    shown = in_this_process(tmp_path, "run", SWEEP, "--dry-run").stdout
     assert re.search(r"^8,000 runs", shown, re.M)
     days = float(re.search(r"([\d.,]+) days of one V100", shown)[1].replace(",", ""))
     assert 60 < days < 130

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command import SWEEPS, imported
 from PIL import Image
-from tiny_study import TINY, Type, typing_in
+from tiny_study import TINY, Type
 
 from anynet_study.design_space import DesignSpace, Population
 
@@ -15,12 +15,10 @@ BANDS = ["--flops", "5e4,2e5", "--resolution", 8, "--classes", 10]
 
 
 @pytest.fixture
-def typed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Type:
+def typed(type_: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Type:
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "tiny.yaml").write_text(TINY)
-    return typing_in(tmp_path, monkeypatch, capsys)
+    return type_
 
 
 def test_options_and_sweeps_draw_the_same(typed: Type) -> None:

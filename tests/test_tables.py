@@ -5,13 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from anynet_study.cli.tables import (
-    cell_text,
-    column_cells,
-    number,
-    print_table,
-    table_text,
-)
+from anynet_study.cli.tables import cell_text, column_cells, number, print_table, table_text
 from anynet_study.errors import amount
 
 HEADINGS = ("dataset", "best error", "rho", "n")

@@ -11,7 +11,7 @@ import pytest
 import torch
 import yaml
 from command import SWEEPS, in_this_process, run_script, train
-from miniatures import write_miniature
+from miniatures import TOY, write_miniature
 from miniatures_transfer import cassava
 from scripted_study import PACKED
 from tiny_study import Type
@@ -414,15 +414,8 @@ def test_from_price_to_report(type_: Type, tmp_path: Path) -> None:
 
 # The experiments of papers 3 and 4.
 
-#: Of each file: runs, and what makes its miniature: sizes, datasets, and how often it is launched.
-TOY = [
-    "population.count=4",
-    "population.space={base: anynetx, depths: [1, 2], widths: [8, 24], stem_width: 8}",
-    "population.flops=[1e5, 1e6]",
-    "population.resolution=16",
-    "population.classes=10",
-]
 SMALL = ["batch_size=16", "warmup_epochs=0", "resolution=16"]
+#: Of each file: runs, and what makes its miniature: sizes, datasets, and how often it is launched.
 EXPERIMENTS = {
     "paper3": (
         "7,999",

@@ -145,10 +145,12 @@ def robust_power(
     of which make up the line. The others lie off it by normal errors of `scatter` points, and their
     own accuracies are normal on the logit scale (`OWN_MEAN`, `OWN_STD`), on which the line has a
     slope of 1 and lies `LOWER`. Raises UserError for numbers of images below 1, a scatter below 0,
-    and effects beyond -40 to 40 points.
+    effects beyond -40 to 40 points, and studies below 2.
     """
-    if min(images) < 1 or not scatter >= 0 or not all(abs(effect) <= 40 for effect in effects):
-        raise UserError("images: at least 1; scatter: at least 0; effects: -40 to 40 points")
+    within = all(abs(effect) <= 40 for effect in effects)
+    if min(images) < 1 or not scatter >= 0 or not within or (studies or 2) < 2:
+        legal = "images: at least 1; scatter: at least 0; effects: -40 to 40; studies: at least 2"
+        raise UserError(legal)
     count, rows = studies or _studies(plan, plan.shifts), []
     sizes = dict.fromkeys((f"shift {number}" for number in range(plan.shifts)), images[1])
     for effect in effects:
@@ -162,8 +164,11 @@ def robust_power(
             table = pd.DataFrame(right, columns=["own", *sizes]) * 100
             table /= [images[0], *sizes.values()]
             known = {"own": images[0], **sizes}
-            found = effective_robustness(table, "own", images=known, level=plan.level)
-            said.append(found.loc[found["architecture"] == 0, "robust"].to_numpy())
+            try:
+                found = effective_robustness(table, "own", images=known, level=plan.level)
+                said.append(found.loc[found["architecture"] == 0, "robust"].to_numpy())
+            except UserError:  # of a few images there may be no line, and then no answer
+                said.append(np.full(plan.shifts, "undecided", dtype=object))
         rows.append((IS_ROBUST, effect, scatter, plan.n, *_shares(said), count))
     columns = ["question", "effect", "scatter", *COLUMNS[COLUMNS.index("n") :]]
     return with_attrs(pd.DataFrame(rows, columns=columns), plan.level)

@@ -119,8 +119,8 @@ def _print(table: "pd.DataFrame", plan: "Plan") -> None:
         f"{SMALLEST_DIFFERENCE:g})? {family}",
         "order holds": "Does a target keep the order of the architectures that are told apart? "
         f"{family} in one family",
-        "is robust": "Is a model told to be robust (by "
-        f"{SMALLEST_ROBUSTNESS:g} point)? {counted(plan.n, 'model')} and {shifts} in one family",
+        "is robust": f"Is a model told to be robust (by {SMALLEST_ROBUSTNESS:g} point)? "
+        f"All models and {shifts} in one family",
     }
     headings = {"n": "architectures", "icc": "ICC", "rho": "true rho", "others": "against"}
     headings |= {"effect": "true points"}
@@ -128,7 +128,7 @@ def _print(table: "pd.DataFrame", plan: "Plan") -> None:
         given = [name for name in headings if name in rows and rows[name].notna().all()]
         cells = [
             [
-                *(f"{getattr(row, name):,g}" for name in given),
+                *(f"{getattr(row, name):,.7g}" for name in given),
                 *(f"{100 * share:.0f}%" for share in (row.yes, row.no, row.undecided)),
             ]
             for row in rows.itertuples()
@@ -136,7 +136,11 @@ def _print(table: "pd.DataFrame", plan: "Plan") -> None:
         print(f"\n{asked.pop(str(question))}")
         columns = [headings[name] for name in given]
         print_table([*columns, "yes", "no", "undecided"], cells, left=0)
-    needs = {"is the best": "proxies", "order holds": "replicates", "is robust": "--images"}
+    needs = {
+        "is the best": "proxies, and a --rho of --ahead or more",
+        "order holds": "replicates",
+        "is robust": "--images",
+    }
     if lacking := [f"{it} (needs {what})" for it, what in needs.items() if it in asked]:
         print(f"\nnot asked: {', '.join(lacking)}")
     fewest, error = table["studies"].min(), 100 * table["se"].max()

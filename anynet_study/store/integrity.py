@@ -32,7 +32,6 @@ from anynet_study.store.hdf5 import (
     Objects,
     checksums,
     creating,
-    objects,
     written_checksums,
 )
 from anynet_study.store.layout import CIRCUMSTANCES, scores_file, scores_folder
@@ -96,7 +95,7 @@ def verify(path: Path, in_study: bool = False) -> list[Finding]:
     found: list[Finding] = []
     try:
         with opened(path) as file:
-            there = objects(file)
+            there = Objects(file)
             found += _changed(file, there)
             if all(one.note for one in found):
                 # Whether or not the checksums fit it.

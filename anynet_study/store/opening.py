@@ -38,11 +38,7 @@ from anynet_study.store.layout import (
     Column,
     prediction_group,
 )
-from anynet_study.store.predictions import (
-    evaluation_prediction_groups,
-    kind_of,
-    prediction_groups,
-)
+from anynet_study.store.predictions import evaluation_prediction_groups, kind_of, prediction_groups
 from anynet_study.store.records import EvaluationRecord, RunRecord
 
 T = TypeVar("T", dict[str, Any], list[Any])

@@ -16,19 +16,10 @@ from numpy.typing import NDArray
 from anynet_study import arrow
 from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES, from_words
-from anynet_study.store.hdf5 import LayoutError, get_text, objects, read_texts
+from anynet_study.store.hdf5 import LayoutError, Objects, get_text, read_texts
 from anynet_study.store.layout import TableName
-from anynet_study.store.opening import (
-    check_layout,
-    naming_damage,
-    open_store,
-    stored_json,
-)
-from anynet_study.store.predictions import (
-    kind_of,
-    predictions_in,
-    read_scores,
-)
+from anynet_study.store.opening import check_layout, naming_damage, open_store, stored_json
+from anynet_study.store.predictions import kind_of, predictions_in, read_scores
 from anynet_study.store.records import OWN_TEST_SET, RUN_COLUMNS
 from anynet_study.store.run_errors import (
     Reduction,
@@ -36,7 +27,6 @@ from anynet_study.store.run_errors import (
     check_alike,
     check_metric,
     error_table,
-    has_curve,
     in_order,
     on_metric,
 )
@@ -292,7 +282,7 @@ class Results(ABC):
         """The last values of all runs' curves of a metric, by run_id."""
         import pandas as pd
 
-        if not has_curve(metric):
+        if f"test_{metric}" not in CURVES:
             return pd.Series(dtype=np.float64)
         curves = self.table("curves", ["run_id", f"test_{metric}"]).to_pandas()
         return curves.drop_duplicates("run_id", keep="last").set_index("run_id").squeeze(axis=1)
@@ -429,7 +419,7 @@ class ResultStore(Results):
         self.path = Path(path)
         with self.opened() as file:
             try:
-                check_layout(objects(file))
+                check_layout(Objects(file))
             except LayoutError as error:
                 raise UserError(f"{self.path}: {error}: not a store of anynet-study") from error
 

@@ -26,11 +26,6 @@ def check_metric(metric: str | None) -> None:
         raise UserError(f"metric {metric!r}: legal are {', '.join(get_args(Metric))}")
 
 
-def has_curve(metric: str) -> bool:
-    """Whether runs have a curve of the metric besides that of their own."""
-    return f"test_{metric}" in CURVES
-
-
 def on_metric(runs: "pd.DataFrame", metric: str, final: "pd.Series[Any]") -> NDArray[np.float64]:
     """Every run's error on `metric` in percent, NaN where it has none.
 
@@ -40,7 +35,7 @@ def on_metric(runs: "pd.DataFrame", metric: str, final: "pd.Series[Any]") -> NDA
     """
     error = runs["error"].to_numpy()
     own = (runs["metric"] == metric).to_numpy()
-    if not has_curve(metric):
+    if f"test_{metric}" not in CURVES:
         return np.asarray(np.where(own, error, np.nan))
     guesses = 5 if metric == "top5" else 1
     guessing = np.maximum(0.0, 100.0 * (1.0 - guesses / runs["classes"].to_numpy(float)))

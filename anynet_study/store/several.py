@@ -163,9 +163,9 @@ class ResultStores(Results):
         return self._united("runs", dataset, lambda store: store.predictions(dataset))
 
     def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
-        read: Callable[[ResultStore], RunPredictions]
-        read = lambda store: store.evaluation_predictions(dataset, evaluation)  # noqa: E731
-        return self._united("evaluations", dataset, read)
+        return self._united(
+            "evaluations", dataset, lambda store: store.evaluation_predictions(dataset, evaluation)
+        )
 
     def _united(
         self, table: str, dataset: str, read: Callable[[ResultStore], RunPredictions]

@@ -22,13 +22,7 @@ from anynet_study.store.hdf5 import (
     write_table,
     write_texts,
 )
-from anynet_study.store.layout import (
-    COLUMNS,
-    FORMAT,
-    LAYOUT,
-    SCHEMA_VERSION,
-    prediction_group,
-)
+from anynet_study.store.layout import COLUMNS, FORMAT, LAYOUT, SCHEMA_VERSION, prediction_group
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import NO_PREDICTION
 from anynet_study.store.run_arrays import ELEMENTS, RunArrays

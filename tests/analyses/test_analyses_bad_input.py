@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from pandas.api.types import is_numeric_dtype
 from quick import slow_but
 from small_study import small_study
 
@@ -143,9 +144,18 @@ STATED = [
 
 @pytest.mark.parametrize("name", STATED)
 def test_the_good_study_has_every_table(name: str, table_of: Callable[[str], pd.DataFrame]) -> None:
+    """Whose rows are data and whose columns hold numbers or texts: no dashes, no summary rows."""
     table = table_of(name)
     assert len(table)
     assert all_finite(table)
+    # Average robustness is robustness on a shift of its own, with a line and a verdict.
+    for column in table.columns.difference(["shift"]):
+        values = table[column].dropna()
+        assert is_numeric_dtype(values) or values.map(is_text).all(), column
+
+
+def is_text(value: object) -> bool:
+    return isinstance(value, str) and value not in ("–", "-", "nan", "average", "mean", "total")
 
 
 @pytest.mark.parametrize(

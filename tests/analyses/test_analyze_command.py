@@ -64,16 +64,14 @@ def run(*arguments: object, width: int = 80, expect: int = 0) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [80, 100])
-def test_text_fits_the_terminal(study: Path, wide: Path, width: int) -> None:
-    for source in (study, wide):
-        text = run(source, width=width)
-        assert max(map(len, text.splitlines())) <= width
+def test_text_fits_the_terminal(study: Path) -> None:
+    assert max(map(len, run(study, width=100).splitlines())) <= 100
 
 
 @pytest.mark.slow
 def test_text_has_intervals_counts_and_what_is_left_out(study: Path) -> None:
     text = run(study)
+    assert max(map(len, text.splitlines())) <= 80
     assert "toy: 16 architectures x 4 datasets" in text
     assert len(re.findall(r"-?\d\.\d\d \[-?\d\.\d\d, -?\d\.\d\d\]", text)) > 20
     assert re.search(r"lines: missing cells \(1 of 16\)", text)
@@ -99,7 +97,9 @@ def test_configurations_of_any_number_of_stages(tmp_path: Path, fewest: int, mos
 
 
 def test_tables_that_cannot_be_made_say_why(wide: Path) -> None:
-    text = " ".join(run(wide).split())
+    whole = run(wide)
+    assert max(map(len, whole.splitlines())) <= 80
+    text = " ".join(whole.split())
     assert re.search("no table match, .*?: no source dataset with targets is known", text)
     assert re.search("no table .*noise.*: no replicates are known", text)
     assert "constant: every error is 50" in text
@@ -127,12 +127,10 @@ def test_the_help_names_every_table_and_figure() -> None:
         assert set(names) <= {line.split()[0] for line in said.splitlines() if line.strip()}
 
 
-def test_csv_is_the_table_itself(study: Path, tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_text(run(study, "--table", "proxies", "--format", "csv"))
-    table = pd.read_csv(tmp_path / "table.csv")
-    columns = ["target", "proxy", "estimate", "low", "high", "best", "n"]
-    assert list(table.columns)[:8] == columns
-    assert len(table) == 4
+def test_csv_is_the_table_itself(study: Path) -> None:
+    heading, *rows = run(study, "--table", "proxies", "--format", "csv").splitlines()
+    assert heading.startswith("target,proxy,estimate,low,high,best,n")
+    assert len(rows) == 4
 
 
 @pytest.fixture(scope="module")
@@ -191,17 +189,19 @@ def test_kendall_needs_the_weights_to_be_ignored(weighted: Path) -> None:
 @pytest.mark.parametrize(
     ("layout", "suffix", "part"),
     [
-        pytest.param("text", "txt", "average of 2", marks=pytest.mark.slow),
+        ("text", "txt", "average of 2"),
         ("csv", "csv", "rho_source_low"),
         ("json", "json", '"member"'),
-        pytest.param("latex", "tex", r"\toprule", marks=pytest.mark.slow),
+        ("latex", "tex", r"\toprule"),
     ],
 )
 def test_files_are_written(
     study: Path, tmp_path: Path, layout: str, suffix: str, part: str
 ) -> None:
-    output = run(study, "--format", layout, "--output", tmp_path)
-    assert output.splitlines() == [str(tmp_path / f"{name}.{suffix}") for name in TABLES]
+    output = run(study, "--table", "match,noise", "--format", layout, "--output", tmp_path)
+    assert output.splitlines() == [
+        str(tmp_path / f"{name}.{suffix}") for name in ("match", "noise")
+    ]
     assert part in (tmp_path / f"match.{suffix}").read_text()
 
 
@@ -247,10 +247,9 @@ def test_the_ending_of_a_file_says_its_format(
     assert [each.name for each in path.parent.iterdir()] == [name]
 
 
-@pytest.mark.slow
-def test_all_tables_fit_one_json_file(study: Path, tmp_path: Path) -> None:
-    run(study, "-o", tmp_path / "all.json")
-    assert list(json.loads((tmp_path / "all.json").read_text())["tables"]) == TABLES
+def test_several_tables_fit_one_json_file(study: Path, tmp_path: Path) -> None:
+    run(study, "--table", "match,noise", "-o", tmp_path / "all.json")
+    assert [*json.loads((tmp_path / "all.json").read_text())["tables"]] == ["match", "noise"]
 
 
 def test_which_runs_of_a_store_count_is_chosen(study: Path, wide: Path) -> None:

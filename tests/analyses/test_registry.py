@@ -1,11 +1,6 @@
 """The registry holds together, and a loaded study computes what it declares, once."""
 
-import runpy
-from pathlib import Path
-
 import pytest
-from command import ROOT
-from pandas.api import types
 from synthetic_study import ROLES, noisy, population, true_errors
 
 import anynet_study
@@ -48,30 +43,6 @@ def test_names_are_unique_and_places_exist() -> None:
         assert analysis.formula
         assert analysis.avoid
         assert set().union(*(figure.needs for figure in analysis.figures)) <= set(TABLES)
-
-
-@pytest.mark.slow
-def test_columns_hold_numbers_or_texts_and_rows_are_data(tmp_path: Path) -> None:
-    """Of all tables: no summary rows, no dashes for what is missing, no numbers among texts."""
-    miniature = runpy.run_path(str(ROOT / "docs" / "gallery.py"))["miniature"](
-        tmp_path / "store", 10
-    )
-    study = anynet_study.load(miniature, resamples=60)
-    made = study.make(study.known_tables)
-    assert len(made) > 35
-    odd = [
-        (name, column)
-        for name, table in made.items()
-        # Average robustness is robustness on a shift of its own, with a line and a verdict.
-        for column in table.columns.difference(["shift"])
-        if not types.is_numeric_dtype(table[column])
-        and not table[column].dropna().map(is_text).all()
-    ]
-    assert odd == []
-
-
-def is_text(value: object) -> bool:
-    return isinstance(value, str) and value not in ("–", "-", "nan", "average", "mean", "total")
 
 
 def test_every_caption_says_method_and_level(study: Study) -> None:

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic_study import ROLES, noisy, population, true_errors
+from synthetic_study import ROLES, long_table, noisy, population, true_errors
 
 from anynet_study import apr
 
@@ -15,13 +15,7 @@ ERRORS = noisy(true_errors(ARCHITECTURES), 1)
 ACCURACIES = 100 - ERRORS
 OPTIONS = {"resamples": 50, "level": 0.9}
 IMAGES = dict.fromkeys(ERRORS, 1000)
-RUNS = pd.concat(
-    noisy(ERRORS, seed)
-    .reset_index()
-    .melt("architecture", None, "dataset", "error")
-    .assign(replicate=seed)
-    for seed in range(2)
-)
+RUNS = long_table(noisy(ERRORS, seed) for seed in range(2))
 PAIR = ACCURACIES["big"], ACCURACIES["pets"]
 TIES = apr.replicate_intervals(RUNS, 0.9)
 CORRECT = pd.DataFrame(np.random.default_rng(0).random((4, 60)) < 0.5, list("abcd"))

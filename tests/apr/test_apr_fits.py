@@ -153,12 +153,11 @@ def test_scales_for_percent_refuse_what_is_none() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fan", [0.0, 1 / 12])
-def test_intervals_cover(fan: float) -> None:
-    """Also where the scatter grows with x."""
+def test_intervals_cover() -> None:
+    """Where the scatter grows with x, which is harder than where it does not."""
     generator = np.random.default_rng(7)
     x = generator.normal(70, 6, 1_000_000)
-    noise = generator.normal(0, 2 if not fan else 1, x.size) * np.exp(fan * (x - 70))
+    noise = generator.normal(0, 1, x.size) * np.exp((x - 70) / 12)
     y = 1.1 * x - 20 + noise
     truth = 1.1, -20, np.corrcoef(x, y)[0, 1]
     held = np.zeros((600, 3), dtype=bool)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from synthetic_study import noisy, population, true_errors
+from synthetic_study import long_table, noisy, population, true_errors
 
 from anynet_study.apr import corrected_correlations, correlations, noise_ceiling
 from anynet_study.errors import UserError
@@ -183,15 +183,7 @@ def test_bad_replicate_tables_are_refused() -> None:
 
 def runs(truth: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
     """Replicates of the first so many architectures each, as a long table."""
-    parts = [
-        noisy(truth, seed)
-        .iloc[:size]
-        .reset_index()
-        .melt("architecture", None, "dataset", "error")
-        .assign(replicate=seed)
-        for seed, size in enumerate(sizes)
-    ]
-    return pd.concat(parts, ignore_index=True)
+    return long_table(noisy(truth, seed).iloc[:size] for seed, size in enumerate(sizes))
 
 
 def test_the_parts_are_those_of_the_other_functions() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from synthetic_study import long_table
 
 from anynet_study.apr import compare_proxies, random_average
 from anynet_study.apr.bootstrap import Resampled
@@ -80,20 +81,13 @@ def test_a_proxy_does_not_lose_for_being_noisy() -> None:
     truth = study(600, 1)
     truth["q"] = truth["p"]
     runs = []
-    for replicate in range(2):
+    for _ in range(2):
         run = truth + 0.3 * draw.normal(size=truth.shape)
         run["q"] += 3 * draw.normal(size=len(truth))
-        runs.append(
-            run.reset_index()
-            .melt("architecture", None, "dataset", "error")
-            .assign(replicate=replicate)
-        )
-    measured = truth.assign(
-        **runs[0].pivot(index="architecture", columns="dataset", values="error")
-    )
+        runs.append(run)
     how = (["p", "q"], TARGETS)
-    raw = compare_proxies(measured, *how, resamples=400).iloc[-1]
-    freed = compare_proxies(measured, *how, pd.concat(runs), resamples=400).iloc[-1]
+    raw = compare_proxies(runs[0], *how, resamples=400).iloc[-1]
+    freed = compare_proxies(runs[0], *how, long_table(runs), resamples=400).iloc[-1]
     assert raw["high"] < -0.05
     assert freed["low"] < 0 < freed["high"]
     assert abs(freed["estimate"]) < 0.05
@@ -123,6 +117,5 @@ def test_what_cannot_be_compared_is_refused() -> None:
         compare_proxies(errors, ["p"], ["p", "a"])
     with pytest.raises(UserError, match="no column"):
         compare_proxies(errors, ["p"], ["x"])
-    once = errors.reset_index().melt("architecture", None, "dataset", "error").assign(replicate=0)
     with pytest.raises(UserError, match="nothing on p was trained twice"):
-        compare_proxies(errors, ["p"], ["a"], once, resamples=100)
+        compare_proxies(errors, ["p"], ["a"], long_table([errors]), resamples=100)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from synthetic_study import long_table
 
 from anynet_study import apr
 from anynet_study.analyses.proxies import gain
@@ -133,14 +134,8 @@ def test_orders_are_judged_as_those_of_real_replicates() -> None:
     for _ in range(60):
         table = errors_of(draw, n, [of_ranks(0.99)] * 2, 1)
         noise = np.sqrt(1 / of_ranks(0.95) - 1)
-        parts = [
-            (table + noise * draw.normal(size=table.shape)).melt(
-                var_name="dataset", value_name="error", ignore_index=False
-            )
-            for _ in range(runs)
-        ]
-        long = pd.concat(parts, keys=range(runs), names=["replicate", "architecture"])
-        intervals = apr.replicate_intervals(long.reset_index(), noise="pooled")
+        drawn = (table + noise * draw.normal(size=table.shape) for _ in range(runs))
+        intervals = apr.replicate_intervals(long_table(drawn), noise="pooled")
         kept = apr.rank_preservation(apr.tied_ranks(intervals), "hub")["preserved"]
         said.append((kept == "yes").mean())
     row = power(Plan(n, 2, runs=runs, replicates=2 * n), [0.99], [0.95], studies=100).iloc[-1]
@@ -160,6 +155,10 @@ def test_more_runs_and_a_higher_level() -> None:
     unknown, known = (found(Plan(60, 2, replicates=it), 0.0, 0.6, few)["no"] for it in (0, 60))
     assert known < unknown - 0.1
     assert power(Plan(30, 2), studies=5).equals(power(Plan(30, 2), studies=5))
+
+
+def test_where_no_line_can_be_drawn_nothing_is_answered() -> None:
+    assert robust_power(Plan(4, shifts=2), (1, 5), [5.0], studies=5)["undecided"].item() == 1
 
 
 @pytest.mark.parametrize(

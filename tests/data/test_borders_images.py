@@ -226,16 +226,14 @@ def test_split_folders_under_any_spelling(tmp_path, train, test):
     assert (listing.classes, len(listing.train), len(listing.test)) == (("a", "b"), 6, 6)
 
 
-def test_tables_inside_the_folder_of_each_split(tmp_path):
+@pytest.mark.parametrize("table", ["{part}/labels.csv", "{part}_labels.csv"])
+def test_tables_in_or_beside_the_folder_of_each_split(tmp_path, table):
+    """Images of one name in each split: a table of a part means those of its folder."""
     for part in ("train", "test"):
-        names = flat(tmp_path, 6, part)
-        rows = [f"{name}.png,{'ab'[n % 2]}" for n, name in enumerate(names)]
-        write(tmp_path / part / "labels.csv", ["file,label", *rows])
+        rows = [f"{name}.png,{'ab'[n % 2]}" for n, name in enumerate(flat(tmp_path, 6, part))]
+        write(tmp_path / table.format(part=part), ["file,label", *rows])
     listing = read(tmp_path)
-    assert (counts(listing, listing.train), counts(listing, listing.test)) == (
-        {"a": 3, "b": 3},
-        {"a": 3, "b": 3},
-    )
+    assert counts(listing, listing.train) == counts(listing, listing.test) == {"a": 3, "b": 3}
 
 
 def test_words_of_splits_are_declared(tmp_path):
@@ -527,15 +525,6 @@ def test_columns_of_splits_by_name_or_content(tmp_path, column, words, told):
     values = {} if told is None else {"split_values": f"{words[0]}=train,{words[1]}=test"}
     listing = read(tmp_path, **values)
     assert (len(listing.train), len(listing.test)) == (4, 4)
-
-
-def test_tables_beside_the_folders_of_the_splits(tmp_path):
-    """Images of one name in each split: a table of a part means those of its folder."""
-    for part in ("train", "test"):
-        rows = [f"{name}.png,{'ab'[n % 2]}" for n, name in enumerate(flat(tmp_path, 4, part))]
-        write(tmp_path / f"{part}_labels.csv", ["file,label", *rows])
-    listing = read(tmp_path)
-    assert counts(listing, listing.train) == counts(listing, listing.test) == {"a": 2, "b": 2}
 
 
 @pytest.mark.parametrize(

@@ -94,16 +94,6 @@ def test_a_chosen_column_tells_which_table(tmp_path):
     assert read(tmp_path, label_column="kind").classes == ("x", "y")
 
 
-def test_a_column_of_splits(tmp_path):
-    names = images(tmp_path, 12)
-    parts = ("train", "Train", "val", "test")
-    rows = [(name, "ab"[n % 2], parts[n % 4]) for n, name in enumerate(names)]
-    table(tmp_path, ("path", "class", "split"), rows)
-    listing = read(tmp_path)
-    assert (len(listing.train), len(listing.test)) == (6, 3)
-    assert class_of(listing, listing.test) == {names[n]: "b" for n in (3, 7, 11)}
-
-
 def test_several_tables_are_asked_about(tmp_path):
     names = images(tmp_path)
     rows = [(name, "ab"[n % 2]) for n, name in enumerate(names)]

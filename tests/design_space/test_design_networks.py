@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, DesignSpace
 from anynet_study.design_space.anynet import MAX_DRAWN_WIDTH
-from anynet_study.design_space.networks import (
-    MAX_WIDTH,
-    Networks,
-    Skeleton,
-    compatible,
-)
+from anynet_study.design_space.networks import MAX_WIDTH, Networks, Skeleton, compatible
 
 ROWS = st.lists(
     st.tuples(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import submitit
+from fake_slurm import program
 from tiny_study import TINY
 
 from anynet_study.dispatch import local
@@ -89,12 +90,8 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
     (tmp_path / "sweep.yaml").write_text(TINY)
     prepared = open_sweep(tmp_path / "sweep.yaml", [])
     folder = prepared.folder
-    seen = tmp_path / "python"
-    seen.write_text(
-        "#!/bin/sh\n"
-        "echo $CUDA_VISIBLE_DEVICES$SLURM_ARRAY_TASK_ID $SUBMITIT_EXECUTOR; echo $PYTHONPATH >&2\n"
-    )
-    seen.chmod(0o755)
+    script = "echo $CUDA_VISIBLE_DEVICES$SLURM_ARRAY_TASK_ID $SUBMITIT_EXECUTOR"
+    seen = program(tmp_path, "python", f"{script}; echo $PYTHONPATH >&2")
     executor = submitit.LocalExecutor(folder.logs / "here", python=str(seen))
     start = LocalWorkers(folder, prepared.sweep, executor, take(folder.code))
     outputs = []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from fake_slurm import slurm_job
+from fake_slurm import program, slurm_job
 
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.worker_state import alive_file
@@ -105,9 +105,8 @@ def squeue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Squeue:
         (tmp_path / "listed").write_text("".join(f"{line}\n" for line in lines))
 
     (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "squeue"
-    program.write_text(f'#!/bin/sh\ntest "$SLURM_TIME_FORMAT" = %s && cat {tmp_path}/listed\n')
-    program.chmod(0o755)
+    told = f'test "$SLURM_TIME_FORMAT" = %s && cat {tmp_path}/listed'
+    program(tmp_path / "bin", "squeue", told)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
     return lists
 
@@ -200,9 +199,7 @@ def test_a_silent_squeue_is_not_taken_for_an_empty_queue(
 ) -> None:
     path = tmp_path / "jobs"
     slurm_job(path, "7", ["0"])
-    squeue = tmp_path / "squeue"
-    squeue.write_text("#!/bin/sh\nexit 1\n")
-    squeue.chmod(0o755)
+    program(tmp_path, "squeue", "exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(WorkFailedError, match="squeue"):
         ledger.live_jobs(path)

@@ -29,12 +29,7 @@ replicates: {count: 2, architectures: 3}
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    path = tmp_path_factory.mktemp("plan") / "sweep.yaml"
-    path.write_text(TINY.replace(TINY[TINY.index("recipes") :], MORE))
-    sweep = Sweep.load(path)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ANYNET_DATA", PACKED)
-        return make_plan(sweep, sweep.population.population(), load_views(sweep))
+    return planned(tmp_path_factory.mktemp("plan"), MORE)
 
 
 def test_every_id_is_the_hash_of_its_specification(plan: Plan) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import submitit
-from fake_slurm import FULL
+from fake_slurm import FULL, program
 
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.submission import RefusedError, submitted_by
@@ -14,17 +14,14 @@ from anynet_study.dispatch.task import Task
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    for name in ("srun", "sbatch"):
-        (tmp_path / name).touch(mode=0o755)
+    program(tmp_path, "srun", "")
     return tmp_path
 
 
 def answer(folder: Path, out: str = "", err: str = "", code: int = 0) -> None:
     (folder / "out").write_text(out)
     (folder / "err").write_text(err)
-    (folder / "sbatch").write_text(
-        f"#!/bin/sh\ncat {folder}/err >&2\ncat {folder}/out\nexit {code}\n"
-    )
+    program(folder, "sbatch", f"cat {folder}/err >&2\ncat {folder}/out\nexit {code}")
 
 
 def submit(folder: Path) -> "list[submitit.Job[None]]":
@@ -83,21 +80,18 @@ def test_an_answer_without_an_id_is_no_refusal(folder: Path) -> None:
     assert not refused.value.is_certain
 
 
-def program(path: Path, *lines: str) -> None:
+def says(path: Path, *lines: str) -> None:
     told = path.with_suffix(".txt")
     told.write_text("".join(f"{line}\n" for line in lines))
-    path.write_text(f"#!/bin/sh\ncat {told}\n")
-    path.chmod(0o755)
+    program(path.parent, path.name, f"cat {told}")
 
 
 def test_limits_are_the_site_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    program(tmp_path / "scontrol", "MaxArraySize            = 11", "MaxDBDMsgs = 20012")
+    says(tmp_path / "scontrol", "MaxArraySize            = 11", "MaxDBDMsgs = 20012")
     partitions = ("main*|1-12:00:00", "short|30:00", "free|infinite", "long|10-00:00:00")
     gpus = ("tiny|2:30:00|gpu:h200:8(S:0-1),shm:1", "tiny|2:30:00|(null)", "free|infinite|gpu:4")
-    program(
-        tmp_path / "sinfo", *partitions, *gpus, "both|30:00|gpu:a100:4", "both|30:00|gpu:h200:4"
-    )
+    says(tmp_path / "sinfo", *partitions, *gpus, "both|30:00|gpu:a100:4", "both|30:00|gpu:h200:4")
     site = Site.ask()
     assert site.array_size == 11
     asked = ("", "main", "short", "free", "long", "tiny", "short,tiny", "short,free", "unknown")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import submitit
+from fake_slurm import program
 from submitit.core.submission import process_job
 from submitit.core.utils import UncompletedJobError
 from submitit.helpers import DelayedSubmission
@@ -56,9 +57,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
     os.utime(study.checkpoints / "b.pt", (1.0, 1.0))  # of an earlier life
     work = Worklist(str(study.folder), "", TINY, TASKS, {"a": Retry(2, 1)})
     work.write(worklist_file(study.logs, "token"))
-    scontrol = tmp_path / "scontrol"
-    scontrol.write_text(f"#!/bin/sh\necho $@ >>{tmp_path}/requeued\n")
-    scontrol.chmod(0o755)
+    program(tmp_path, "scontrol", f"echo $@ >>{tmp_path}/requeued")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "13")
     monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "12")

@@ -10,18 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluation_factory import COLUMNS, EVALUATIONS, RUNS, make_evaluated
-from store_factory import (
-    ARCHITECTURES,
-)
+from store_factory import ARCHITECTURES
 from tiny_study import typing_in
 
 from anynet_study.errors import UserError
-from anynet_study.store import (
-    EvaluationRecord,
-    ResultStore,
-    query,
-    run_sql,
-)
+from anynet_study.store import EvaluationRecord, ResultStore, query, run_sql
 from anynet_study.store.exporting import export
 
 

@@ -20,7 +20,7 @@ from anynet_study.cli.analysis_output import Terminal as AnalysisConsole
 from anynet_study.cli.rows import write_rows
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, run_sql
-from anynet_study.store.hdf5 import fixed_texts, objects, set_text
+from anynet_study.store.hdf5 import Objects, fixed_texts, set_text
 
 
 def changed(path: Path, *changes: Change) -> Path:
@@ -99,7 +99,7 @@ def test_groups_that_hold_each_other_are_entered_once(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "circle.h5", "w") as file:
         for number in range(60):
             file[f"a{number}"] = file
-        assert len(objects(file)) == 61
+        assert len(Objects(file)) == 61
 
 
 @pytest.mark.slow

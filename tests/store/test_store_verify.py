@@ -49,33 +49,34 @@ def test_nothing_is_wrong_with_what_collect_wrote(store: Path) -> None:
     assert verify_journals(store.parent / "journals", store) == []
 
 
-#: Changes to what is of the records, in every table, and where they are found.
+#: Changes to what is of the records, in every table, and where they are found; what is changed is
+#: as the layout says.
 OF_RECORDS = [
     (at("runs/error", 3, 50.0), "/runs/error"),
-    (at("runs/status", 3, b"fine"), "/runs/status"),
     (at("runs/run_id", 3, b"0" * 16), "/runs/run_id"),
     (at("runs/images", 3, 3), "/runs/images"),
     (at("runs/host", 0, b"other"), "/runs/host"),
     (at("specs/text", 300, 32), "/specs/text"),
-    (at("specs/offsets", 1, 1 << 40), "/specs/offsets"),
-    (at("curves/offsets", -2, 60), "/curves/offsets"),
     (at("curves/test_loss", 5, 0.25), "/curves/test_loss"),
     (at("predictions/digits-2/classes", (0, 0), 2), "/predictions/digits-2/classes"),
-    (at("predictions/digits/run", 0, 99), "/predictions/digits/run"),
     (gone("predictions/digits"), "/predictions/digits/classes"),
-    (gone("curves"), "/curves/test_loss"),
     (put("runs/error", np.zeros(19, int)), "/runs/error"),
     (at("evaluations/run", slice(0, 2), 5), "/evaluations/run"),
     (at("evaluations/evaluation_id", 3, b"17"), "/evaluations/evaluation_id"),
     (at("evaluations/top1", 3, 50.0), "/evaluations/top1"),
     (at("evaluations/predicted", 3, 0), "/evaluations/predicted"),
-    (at(f"{BLUR}/row", 0, 7), f"/{BLUR}/row"),
     (at(f"{BLUR}/classes", (0, 0), 11), f"/{BLUR}/classes"),
     (gone(BLUR), f"/{BLUR}/classes"),
-    (gone("evaluations/identity"), "/evaluations/identity"),
 ]
-#: Changes to the tables of the study, and to what its sweep says.
-OF_STUDY = [
+#: Others: to the tables of the study, and to what its sweep says; and what no store can hold.
+OTHERS = [
+    (at("runs/status", 3, b"fine"), "/runs/status"),
+    (at("specs/offsets", 1, 1 << 40), "/specs/offsets"),
+    (at("curves/offsets", -2, 60), "/curves/offsets"),
+    (at("predictions/digits/run", 0, 99), "/predictions/digits/run"),
+    (gone("curves"), "/curves/test_loss"),
+    (at(f"{BLUR}/row", 0, 7), f"/{BLUR}/row"),
+    (gone("evaluations/identity"), "/evaluations/identity"),
     (at("runs/planned", 3, 4), "/runs/planned"),
     (at("datasets/role", 1, b"main"), "/datasets/role"),
     (at("journals/records", 1, 7), "/journals/records"),
@@ -89,7 +90,7 @@ OF_STUDY = [
 @pytest.mark.slow
 def test_what_is_changed_is_found(made: Path, tmp_path: Path) -> None:
     path = tmp_path / "results.h5"
-    for change, where in [*OF_RECORDS, *OF_STUDY]:
+    for change, where in [*OF_RECORDS, *OTHERS]:
         shutil.copy(made / "results.h5", path)
         with h5py.File(path, "r+") as file:
             change(file)
@@ -106,15 +107,12 @@ def test_an_array_that_claims_all_memory_is_not_read(store: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("change", "where"), OF_RECORDS)
+@pytest.mark.parametrize("change", [change for change, _ in OF_RECORDS])
 def test_whatever_a_store_is_made_to_say_it_is_not_what_the_journals_say(
-    store: Path, change: Change, where: str
+    store: Path, change: Change
 ) -> None:
     edited(store, store.read_bytes(), change)
-    # What cannot be, such as a status without a name, is found though the checksums fit it.
-    places = [found.where for found in verify(store)]
-    # What is missing as a whole is told as a whole.
-    assert [it for it in places if not (it.startswith(where) or where.startswith(it))] == []
+    assert verify(store) == []
     assert verify_journals(store.parent / "journals", store)
 
 

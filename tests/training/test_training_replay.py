@@ -72,7 +72,7 @@ CASES: dict[str, tuple[Options, dict[str, Any], Architecture]] = {
     "bfloat16, pool, excitation": (BFLOAT16, {}, EXCITED),
     "kernels in Triton, computed twice": (
         replace(KERNELS, recompute=True),
-        {"steps": 3, "precise_bn": 32},
+        {"steps": 2, "precise_bn": 32},
         BASIC,
     ),
     "basic": (FLOAT32, {"schedule": "multistep", "precise_bn": 64}, BASIC),

@@ -102,13 +102,9 @@ BESIDE_IMAGES = {
 
 def part_of(name: str) -> str | None:
     """The part of a dataset that a whole name says: train, test or validation."""
-    words = normal_form(name)
-    for part in (*PARTS, "seg_train", "seg_test"):
-        if words in (f"{part}_{end}".rstrip("_") for end in FOLLOWS) or words in (
-            f"{part}{end}" for end in FOLLOWS
-        ):
-            return PARTS[part.removeprefix("seg_")]
-    return None
+    words = normal_form(name).removeprefix("seg_")
+    found = (words.removesuffix(end).rstrip("_") for end in FOLLOWS)
+    return next((PARTS[part] for part in found if part in PARTS), None)
 
 
 def part_in(path: str) -> str | None:
