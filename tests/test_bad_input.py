@@ -51,6 +51,10 @@ def refusal(typed: Type, *arguments: object) -> str:
         ("datasets.blobs.per_class=100000", "dataset blobs: per_class: 100000, but class"),
         ("datasets.nothing.base=nothing", "no dataset 'nothing' in "),
         ("datasets.evil.base=../../etc", "dataset name '../../etc': legal are"),
+        (
+            "datasets.again={base: digits, per_class: 20}",
+            "dataset again with recipe basic: the same",
+        ),
         ("datasets.a/b.base=digits", "`datasets.a/b` = 'a/b': legal: up to 64 letters, digits"),
     ],
 )
