@@ -79,6 +79,12 @@ def test_a_first_sweep_is_legal_and_hits_its_band(tmp_path: Path, resolution: in
     assert "exists already; name another file" in again.stderr
 
 
+def test_an_illegal_choice_of_an_option_is_one_plain_line(tmp_path: Path) -> None:
+    told = in_this_process(tmp_path, "data", "add", "x", "--from", ".", "--store", "tar", expect=2)
+    line = "error: Invalid value for '--store': 'tar' is not one of 'auto', 'raw', 'jpeg'"
+    assert told.stderr.startswith(line)
+
+
 def test_a_first_sweep_says_which_images_are_mirrored(tmp_path: Path) -> None:
     given = ["--datasets", "digits,photos,mnist", "--no-flip", "mnist"]
     told = in_this_process(tmp_path, "init", "first", *given).stdout

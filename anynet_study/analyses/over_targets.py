@@ -51,10 +51,12 @@ def of_further_targets(table: pd.DataFrame) -> list[str]:
         return []
     average = f"{wording.number(row['estimate'])} "
     average += wording.interval(row["random_low"], row["random_high"])
+    low, high = row["new_low"], row["new_high"]
+    further = f", and with one further target by {wording.number(low)} to {wording.number(high)}"
+    further = "; with one further target, by anything" if low <= -1 and high >= 1 else further
     return [
         f"Taking the targets as a sample of all that there could be, {row['proxy']} correlates "
-        f"with a target by {average} on average, and with one further target by "
-        f"{wording.number(row['new_low'])} to {wording.number(row['new_high'])}."
+        f"with a target by {average} on average{further}."
     ]
 
 

@@ -116,7 +116,8 @@ def compare_proxies(
     result = result.assign(targets=len(kept), n=sizes.min() if len(sizes) else 0)
     few = "" if len(kept) > 1 else f"{counted(len(kept), 'target')}: nothing varies between targets"
     result["note"] = few
-    family = counted(len(proxies), "dataset") + " as proxies"
+    many = len(proxies) > 1
+    family = f"{len(proxies):,} datasets as proxies" if many else "1 dataset as a proxy"
     return with_attrs(result, level, method, weighted=weights is not None, family=family)
 
 

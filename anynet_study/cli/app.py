@@ -44,7 +44,8 @@ class _Commands(TyperGroup):
         except typer.BadParameter as error:
             if type(error) is not typer.BadParameter:  # something is missing
                 raise
-            raise UserError(error.format_message()) from None
+            told = error.format_message().replace("Value error, ", "")  # of pydantic
+            raise UserError(told) from None
 
 
 class _ListsWhatThereIs(TyperCommand):

@@ -11,7 +11,8 @@ from anynet_study.analyses.class_accuracy import hardest
 from anynet_study.analyses.correlations import arrange_sizes, narrower
 from anynet_study.analyses.drivers import driver_flips, stage_flips
 from anynet_study.analyses.images import told_apart
-from anynet_study.analyses.noise import noise_bounds
+from anynet_study.analyses.noise import MEASURED, noise_bounds
+from anynet_study.analyses.over_targets import of_further_targets
 from anynet_study.analyses.proxies import (
     best_proxy,
     carry_over,
@@ -201,6 +202,23 @@ def test_price() -> None:
         "points of error above the best of 1,100 architectures; choosing one at random costs 3.00."
     ]
     assert price(table.assign(regret=NAN), "x") == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "further"),
+    [
+        (-0.2, 0.9, ", and with one further target by −0.20 to 0.90."),
+        (-1.0, 1.0, "; with one further target, by anything."),
+    ],
+)
+def test_targets_in_general(low: float, high: float, further: str) -> None:
+    columns = "errors minus proxy estimate random_low random_high new_low new_high"
+    row = (MEASURED, "", "x", 0.4, -0.1, 0.7, low, high)
+    assert of_further_targets(frame(row, columns=columns)) == [
+        "Taking the targets as a sample of all that there could be, x correlates with a target by "
+        f"0.40 [−0.10, 0.70] on average{further}"
+    ]
+    assert of_further_targets(frame((*row[:4], NAN, NAN, low, high), columns=columns)) == []
 
 
 def test_how_many_of_the_best_the_source_finds() -> None:
