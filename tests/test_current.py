@@ -47,6 +47,8 @@ def test_what_the_journals_hold_is_collected_first(behind: Path, type_: Type) ->
     assert recorded(type_) == (RUNS, "")
     behind.unlink()
     assert recorded(type_)[0] == RUNS
+    (listed,) = json.loads(type_("list", "--json").out)
+    assert (listed["state"], listed["eta_seconds"]) == ("done", None)
 
 
 @pytest.mark.parametrize(

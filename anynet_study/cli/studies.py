@@ -68,7 +68,7 @@ def progress(folder: Path) -> Progress:
         recorded,
         status.planned,
         status.failed,
-        status.eta_seconds,
+        status.eta_seconds if status.missing else None,
         status.jobs_unknown,
     )
 
