@@ -156,8 +156,12 @@ STORE_COMMANDS = [["report"], ["query"], ["analyze"], ["plot", "-o", "figures"]]
 def test_a_study_that_does_not_exist(typed: Type, command: list[str], name: str) -> None:
     verb, *options = command
     line = refusal(typed, verb, name, *options)
-    assert line.startswith(f"error: {name}: no")
-    assert "there are: tiny" in line or line.endswith("(not an HDF5 file)")
+    if name == "tiny.yaml" and command in NAME_COMMANDS:
+        said = f"error: {name} is a file; this command needs a study, by its name or folder"
+        assert line == said
+    else:
+        assert line.startswith(f"error: {name}: no")
+        assert "there are: tiny" in line or line.endswith("(not an HDF5 file)")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +175,7 @@ def test_a_study_that_does_not_exist(typed: Type, command: list[str], name: str)
         (["query", "--limit", "1e20"], "'--limit': Input should be a valid integer"),
         (["serve", "--port", "70000"], "'--port': "),
         (["query", "--format", "parquet"], "give a file with -o"),
-        (["analyze", "--table", "nope"], "--table: unknown 'nope'; choose from correlations, "),
+        (["analyze", "--table", "xyz"], "--table: unknown 'xyz'; choose from correlations, "),
         (["analyze", "--method", "nope"], "--method: unknown 'nope'; choose from spearman, "),
         (["analyze", "--resamples", "0"], "--resamples: 0"),
         (["analyze", "--seed", "-1"], "--seed: -1 is negative"),
@@ -184,7 +188,10 @@ def test_a_study_that_does_not_exist(typed: Type, command: list[str], name: str)
         (["analyze", "--shifts", "digits"], "--shifts: digits is the source itself"),
         (["analyze", "--images", "digits=²"], "--images: 'digits=²' is not NAME=COUNT"),
         (["analyze", "--accuracy"], "are for tables in files"),
-        (["plot", "-o", "f", "--figure", "nope"], "--figure: unknown 'nope'; choose from "),
+        (
+            ["plot", "-o", "f", "--figure", "heatmat"],
+            "--figure: unknown 'heatmat' (did you mean 'heatmap'?)",
+        ),
         (["plot", "-o", "f", "--format", "gif"], "figure format 'gif' is unknown"),
         (["plot", "-o", "f", "--resamples", "5"], "--resamples: 5"),
         (["report", "--resamples", "0"], "--resamples: 0"),

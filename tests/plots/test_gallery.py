@@ -54,13 +54,13 @@ COLUMN = 3.35
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("count", "width"), [(2, None), (13, COLUMN), (18, None)])
+@pytest.mark.parametrize(("count", "width"), [(2, None), (13, COLUMN)])
 def test_figures_of_few_and_many_datasets_draw_their_tables(
     count: int, width: float | None, tmp_path: Path
 ) -> None:
     """Each draws all numbers of its table, with nothing wrong by its boxes, or says why not.
 
-    Of four and eleven datasets, the whole gallery is drawn.
+    The gallery is of eleven datasets, and of four where those have nothing of the kind.
     """
     module = runpy.run_path(str(ROOT / "docs" / "gallery.py"))
     study = module["of_datasets"](24, count)
