@@ -311,8 +311,7 @@ def parse_csv(
     beginning with `where`, for what is no table: of fewer columns than `fewest`, or with rows of
     unequal length.
     """
-    wide = "utf-16" * (content[:2] in (b"\xff\xfe", b"\xfe\xff"))
-    encoding = encoding or wide or ("utf-16-le" if content[1:2] == b"\0" else "utf-8-sig")
+    encoding = encoding or _encoding_of(content)
     try:
         text = content.decode(encoding)
     except UnicodeError:
@@ -349,6 +348,13 @@ def parse_csv(
         decimal = re.compile(r"^\s*(-?\d+),(\d+)\s*$")
         rows = [[decimal.sub(r"\1.\2", cell) for cell in row] for row in rows]
     return Csv(names, rows[1:], first)
+
+
+def _encoding_of(content: bytes) -> str:
+    """UTF-16 where the first bytes are those of its mark, or of a letter in it; else UTF-8."""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    return "utf-16-le" if content[1:2] == b"\0" else "utf-8-sig"
 
 
 def _filled(rows: list[list[str]]) -> list[list[str]]:

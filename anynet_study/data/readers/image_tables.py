@@ -298,14 +298,14 @@ def _with_columns(
         table.rows,
         finder,
         image,
-        labels,
-        tuple(contrary),
-        sure,
-        split,
-        group,
-        names.part_in(path),
-        tuple(repeating),
-        flags if len(flags) > 1 else (),
+        labels=labels,
+        contrary=tuple(contrary),
+        sure=sure,
+        split=split,
+        group=group,
+        part=names.part_in(path),
+        repeating=tuple(repeating),
+        flags=flags if len(flags) > 1 else (),
     )
 
 

@@ -82,19 +82,8 @@ OF_NO_ACCURACY = {
 NO_DATASETS = {
     *("depth", "width", "input", "input_px", "id", "index", "no", "nr", "n", "images", "date"),
     *("test_images", "train_images", "n_images", "num_images", "samples", "order", "version", ""),
-    *(
-        "m_ce",
-        "mce",
-        "m_ap",
-        "io_u",
-        "m_io_u",
-        "all",
-        "overall",
-        "total",
-        "memory",
-        "gpu_memory",
-        "peak_memory",
-    ),
+    *("m_ce", "mce", "m_ap", "io_u", "m_io_u", "all", "overall", "total"),
+    *("memory", "gpu_memory", "peak_memory"),
 }
 #: Such words wherever they are: the spread of an accuracy is none.
 OF_SPREAD = {"std", "stdev", "stddev", "sd", "stderr", "sem", "se", "ci", "ci95", "var", "variance"}

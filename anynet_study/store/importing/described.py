@@ -202,7 +202,9 @@ def _is_id(name: str) -> bool:
 def _network(path: Path, row: Mapping[str, Any]) -> Architecture | None:
     """The network that a row describes; None where something is missing."""
     said = {name for name, value in row.items() if value is not None}
-    stages = max((int(n[1:]) for n in said if n[0] in "dwbgs" and n[1:].isdigit()), default=0)
+    stages = max(
+        (int(n[1:]) for n in said if n[0] in LETTERS.values() and n[1:].isdigit()), default=0
+    )
     columns = {field: columns_of(field, stages) for field in LETTERS}
     if not stages or not {"stem", "stem_width", *chain(*columns.values())} <= said:
         return None
