@@ -63,8 +63,11 @@ def plot(
         print(*made.files.values(), sep="\n", end="\n" if made.files else "")
     if study.weights is not None:
         typer.echo("note: correlations in the figures are weighted, the points are not", err=True)
-    skipped = [f"no figure {figure.name}: {figure.left_out}" for figure in drawn if figure.left_out]
+    skipped = [made for made in drawn if made.left_out]
+    lines = [f"no figure {made.name}: {made.left_out}" for made in skipped]
     if len(skipped) == len(drawn):
-        raise UserError(f"{study.name}: {skipped[0]}")
-    for line in skipped:
+        raise UserError(f"{study.name}: {lines[0]}")
+    if skipped and figure == "all":
+        lines = [f"no figure {', '.join(made.name for made in skipped)}: --figure NAME says why"]
+    for line in lines:
         typer.echo(line, err=True)
