@@ -137,10 +137,10 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
     for name, reason in study.left_out.items():
         reasons.setdefault(with_remedy(reason), []).append(name)
     # Without roles, little can be asked; the other reasons are for those who miss a table.
-    said = {why: left for why, left in reasons.items() if whole or why == with_remedy(NO_ROLES)}
-    for reason, left in said.items():
+    told = {why: left for why, left in reasons.items() if whole or why == with_remedy(NO_ROLES)}
+    for reason, left in told.items():
         console.print(f"\nno table {', '.join(left)}: {reason}")
-    others = [name for why, left in reasons.items() if why not in said for name in left]
+    others = [name for why, left in reasons.items() if why not in told for name in left]
     if others:
         console.print(f"\nno table {', '.join(others)}: --table NAME says why")
     _print_left_out(console, study)
