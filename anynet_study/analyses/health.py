@@ -330,7 +330,7 @@ def _backends(evidence: Evidence) -> list[Concern]:
 def _few(evidence: Evidence) -> list[Concern]:
     count, effective = evidence.architectures, evidence.effective
     worth = min(count, effective or count)
-    if worth >= FEW:
+    if worth >= FEW or not count:  # of none, there is no answer either
         return []
     weighted = f", of unequal weights and as good as {effective:.0f}," if effective else ""
     text = (
