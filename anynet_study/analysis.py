@@ -205,7 +205,7 @@ class Analysed:
 
     def make(self, names: Collection[str]) -> dict[str, pd.DataFrame]:
         """Those of these tables that can be made, with progress; `left_out` says why no others."""
-        with progress_if_long("analysing (%)", 100) as report:
+        with progress_if_long("analysing", 100, "%") as report:
             for done, name in enumerate(names):
 
                 def on_share(share: float, name: str = name, done: int = done) -> None:

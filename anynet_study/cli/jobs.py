@@ -59,7 +59,8 @@ def logs(
     """Show the log of a job or run, or list the jobs.
 
     For a run, its own lines in the log of the latest job that trained it are shown. Without a job
-    or run, the latest jobs are listed (--json: all): where each ran, and how it ended.
+    or run, the latest jobs are listed (--json: all): where each ran, how many of its runs are
+    recorded by now (by any job), and how it ended.
 
     \b
     Examples:

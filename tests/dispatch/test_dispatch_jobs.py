@@ -114,7 +114,10 @@ def test_logs_lists_jobs_and_how_they_ended(tiny: OpenStudy, type_: Type) -> Non
     mark = f"anynet-study:{token}"
     with JournalWriter(tiny.folder.new_journal()) as writer:
         writer.append(row(**tiny.plan[0].named()))
-    (tiny.folder.logs / "7_0_0_log.out").touch()
+    begun = (
+        "submitit INFO - Starting with JobEnvironment(job_id=7_0, hostname=n1.site, node=0(1))\n"
+    )
+    (tiny.folder.logs / "7_0_0_log.out").write_text(begun)
     killed_at(tiny, "7_1", 1, err=LIMIT)
     command(
         "squeue", f"echo '7_2|RUNNING|100|n3|None|{mark}'; echo '7_3|PENDING|N/A||Priority|{mark}'"
@@ -127,13 +130,17 @@ def test_logs_lists_jobs_and_how_they_ended(tiny: OpenStudy, type_: Type) -> Non
         ("7_3", "waits", "Priority"),
         ("7_4", "ended", "never began"),
     ]
+    assert rows[0]["host"] == "n1.site"
     with JournalWriter(tiny.folder.new_journal()) as writer:
         for run in tiny.plan[1:9]:
             writer.append(row(**run.named()))  # by other jobs
     rows = json.loads(type_("logs", "tiny", "--json").out)
     of_two = [(it["state"], it["note"], it["recorded"]) for it in (rows[1], rows[4])]
-    limit = "ended at the job's time limit"
-    assert of_two == [("ended", limit, 2), ("ended", "never began", 2)], "others did its runs"
+    notes = [
+        f"{why}; by now all its runs are recorded"
+        for why in ("ended at the job's time limit", "never began")
+    ]
+    assert of_two == [("ended", note, 2) for note in notes], "others did its runs"
     lines = type_("logs", "tiny", "--lines", 2).out.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[-1] == "the latest 2 of 5 jobs; more with --lines"
