@@ -79,8 +79,8 @@ class SortableTable {
         return match ? match.slice(1).map(Number) : null;
       });
       const known = found.filter(Boolean);
-      if (known.length < 2) return false;
       const range = [Math.min(0, ...known.map((each) => each[1])), Math.max(...known.map((each) => each[2]))];
+      if (known.length < 2 || range[0] === range[1]) return false; // such as 0.00 [0.00, 0.00] alone
       const across = scale(range, 3, BAR - 3);
       found.forEach((each, row) => each && this.rows[row].cells[k].append(drawnInterval(each, across)));
       return true;
