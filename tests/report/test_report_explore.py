@@ -231,6 +231,9 @@ def test_tables_sort_and_filter(opened: "Page") -> None:
     )
     shown = "[...document.querySelectorAll('#pairs tbody tr')].filter(row => !row.hidden).length"
     assert value(opened, shown) == 1
+    written = "[89480, 1954321, 2e9].map(briefly)"
+    assert value(opened, written) == ["89.48k", "1.954M", "2G"]
+    assert value(opened, f"{written}.map(numberOf)") == [89480, 1954000, 2e9]
 
 
 def test_the_best_can_be_copied(opened: "Page", study: SmallStudy) -> None:

@@ -8,8 +8,8 @@ const BESIDE = 4; // drawn intervals of a row that have room beside their number
 
 // The number that a cell begins with, such as "1,234", "380.7M", "−0.24 [−0.65, 0.15]", "<0.001" or "87%".
 function numberOf(text) {
-  const found = text.replaceAll("−", "-").replaceAll(",", "").match(/^[<>]?\s*(-?\d+(\.\d+)?)([KMBT]\b)?/);
-  return found ? Number(found[1]) * 1000 ** " KMBT".indexOf(found[3] || " ") : null;
+  const found = text.replaceAll("−", "-").replaceAll(",", "").match(/^[<>]?\s*(-?\d+(\.\d+)?)([kMGT]\b)?/);
+  return found ? Number(found[1]) * 1000 ** " kMGT".indexOf(found[3] || " ") : null;
 }
 
 function isNumeric(cells) {
