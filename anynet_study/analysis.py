@@ -99,7 +99,7 @@ class StudyFigure(Generic[S]):
     name: str
     #: Its heading on a page.
     title: str
-    #: {level}, {rho}, {correlation} and {architectures} stand for what its table says of itself.
+    #: {level}, {rho} and {correlation} stand for what its table says of itself.
     caption: str
     #: Draws the data.
     draw: Callable[[S, pd.DataFrame], "Figure"]

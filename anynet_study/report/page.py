@@ -17,7 +17,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from anynet_study.analyses import SECTIONS, concerns_of, findings
+from anynet_study.analyses import FIGURES, SECTIONS, concerns_of, findings
 from anynet_study.analysis import Analysis, remarks
 from anynet_study.errors import UserError, counted
 from anynet_study.files import write_text
@@ -96,7 +96,8 @@ def write_report(
     The page needs no other file. Every file is replaced as a whole, the page last. The same study
     gives the same files, except for the time in the page. Analyses that cannot be computed (too few
     architectures, no replicates, ...) are left out, and the page says why. `figures` are names of
-    figures to write as `figures/*.png|svg|csv` and to fold into the page. The studies `beside` are
+    figures to write as `figures/*.png|svg|csv` and to fold into the page, beside those of analyses
+    that are no part of the package: the browser draws none of these. The studies `beside` are
     compared with this one, dataset by dataset.
 
     Raises:
@@ -108,7 +109,8 @@ def write_report(
         summary = summarise(study.store)
         study.make(study.known_tables)
         study.read_all()
-    drawn = draw_figures(study, folder / "figures", figures)
+    own = [name for name in study.known_figures if name not in (*FIGURES, *figures)]
+    drawn = draw_figures(study, folder / "figures", [*figures, *own])
     for name in set(study.known_figures).difference(figure.name for figure in drawn):
         remove_figure(folder / "figures", name)
     _write_tables(study, summary, folder / "tables")
