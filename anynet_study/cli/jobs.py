@@ -85,7 +85,10 @@ def logs(
     if not file.exists():
         raise WorkFailedError(f"{file}: nothing was written; job {log.job.job_id} has not begun")
     text = file.read_text(encoding="utf-8", errors="replace").splitlines() if err else log.lines()
-    print(*text[-lines:], sep="\n")
+    for line in text[-lines:]:
+        print(line)
+    if not text:
+        print(f"{file}: nothing was written", file=sys.stderr)
     if not err and log.err.exists() and log.err.stat().st_size:
         print(f"there is error output, too: see it with --err, or in {log.err}", file=sys.stderr)
 

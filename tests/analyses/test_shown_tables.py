@@ -64,3 +64,11 @@ def test_a_source_that_is_itself_closest_has_no_difference_to_itself() -> None:
     assert list(shown["closest (classes)"]) == ["the source itself", "the source itself", ""]
     assert list(shown["difference"]) == ["–"] * 3
     assert list(study.table("match")["difference"]) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("targets", "said"),
+    [({"b": 2}, "Verdicts hold at 95%."), ({"b": 2, "c": 2}, "Verdicts hold together for 2 tar")],
+)
+def test_a_verdict_alone_holds_together_with_none(targets: dict[str, int], said: str) -> None:
+    assert remarks(noisy(**targets).table("match"))[0].startswith(said)

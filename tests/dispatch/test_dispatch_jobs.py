@@ -33,6 +33,8 @@ def test_cancel_ends_the_jobs_that_bear_the_study_s_mark(tiny: OpenStudy, type_:
     command("squeue", "true")
     assert type_("cancel", "tiny").out == "no job of studies/tiny runs or waits\n"
     assert Path("cancelled").read_text().split() == ["7"]
+    (listed,) = json.loads(type_("list", "--json").out)
+    assert (listed["state"], listed["recorded"]) == ("stopped", 0)
 
 
 @pytest.mark.parametrize("comment", ["anynet-study:0123456789ab", ""])
@@ -96,6 +98,9 @@ def test_logs_finds_the_latest_job_that_was_at_a_run(tiny: OpenStudy, type_: Typ
     assert type_("logs", "tiny", run, "--path").out == "studies/tiny/logs/9_0_log.out\n"
     assert type_("logs", "tiny", "9", "--lines", 1).out == f"{run} digits a begins\n"
     assert type_("logs", "tiny", "7_0", "--err").out == "a warning\n"
+    (tiny.folder.logs / "7_0_0_log.err").write_text("")
+    empty = type_("logs", "tiny", "7_0", "--err")
+    assert (empty.out, empty.line) == ("", "studies/tiny/logs/7_0_0_log.err: nothing was written")
 
 
 def test_logs_refuses_what_is_no_job_or_run_in_a_line(tiny: OpenStudy, type_: Type) -> None:
