@@ -253,7 +253,7 @@ def test_a_changed_function_makes_another_study(type_: Type) -> None:
         ("networks=[resnet19]", "'resnet19' is unknown (did you mean"),
         ("networks=[resnet18, ResNet-18]", "resnet18 is there 2 times"),
         ("networks=['mine:plian']", "network mine:plian: mine has no function 'plian'; legal: "),
-        ("networks=['mine:raises']", "network mine:raises: no such weights"),
+        ("networks=['mine:raises']", "network mine:raises: RuntimeError: no such weights"),
         ("networks=['mine:no_module']", "network mine:no_module: a str, not a torch.nn.Module"),
         ("networks=['mine:too_many']", "needed are logits, (2, 10)"),
         ("networks=[]", "at least 1"),

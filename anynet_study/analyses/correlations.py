@@ -241,7 +241,7 @@ WIDTHS = Analysis[Study](
         "for more architectures than there are here: subsamples say nothing about larger studies"
     ),
     needs=("roles",),
-    headings={"n": "architectures"},
+    headings={"n": "architectures", "fisher": "by Fisher's formula"},
     figures=(
         StudyFigure(
             name="widths",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from anynet_study import apr, plots
@@ -22,6 +23,7 @@ from anynet_study.study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+DIFFERENCE_ENDS = ("difference_low", "difference_high")
 #: Resamples that the intervals of regret need.
 MOST_RESAMPLES = 2_000
 #: A correlation whose whole interval is below this leaves most of the ranking open.
@@ -40,7 +42,10 @@ def match(study: Study) -> pd.DataFrame:
 
 
 def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
-    """Class counts beside the names; the average only where it is of several targets."""
+    """Class counts beside the names; the average only where it is of several targets.
+
+    A source that is itself closest is called so, and has no difference to itself.
+    """
 
     def named(name: str, classes: str) -> pd.Series:
         counts = table[classes].map("{:.0f}".format, na_action="ignore")
@@ -50,7 +55,11 @@ def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
     shown = table.assign(**names).drop(columns=["classes", "member_classes"])
     count = int(table["difference"].notna().sum())
     # An average of one target would say the same again.
-    return with_averages(shown, "target", f"average of {count}") if count > 1 else shown
+    shown = with_averages(shown, "target", f"average of {count}") if count > 1 else shown
+    itself = shown[["difference", *DIFFERENCE_ENDS]].eq(0).all(axis="columns")
+    shown.loc[itself & shown["member"].ne(""), "member"] = "the source itself"
+    shown.loc[itself, ["difference", *DIFFERENCE_ENDS]] = np.nan
+    return shown
 
 
 def source_pairs(study: Study) -> list[tuple[str, str]]:

@@ -191,8 +191,9 @@ def other_recipes(recipes: pd.DataFrame) -> list[str]:
         least = known.loc[known["estimate"].idxmin()]
         better = list(known.loc[known["errs_less"] == "yes", "dataset"])
         gains = f"; it errs less on {listed(better)}" if better else ""
+        agrees = "agrees least" if len(known) > 1 else "agrees"
         said.append(
-            f"Under the recipe {name}, the ranking agrees least with that of the main one on "
+            f"Under the recipe {name}, the ranking {agrees} with that of the main one on "
             f"{least['dataset']} ({wording.letter(recipes)} = {with_interval(least)}){gains}."
         )
     return said

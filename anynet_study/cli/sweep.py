@@ -128,7 +128,7 @@ def init(
     epochs: Annotated[int, opt("Passes over the training images.")] = 10,
     no_flip: Annotated[
         str,
-        opt("Datasets never mirrored in training: digits, letters.", "--no-flip"),
+        opt("Datasets whose images are never mirrored in training.", "--no-flip"),
     ] = "",
     output: Annotated[Path | None, writes("The file to write; default: sweeps/NAME.yaml.")] = None,
 ) -> None:

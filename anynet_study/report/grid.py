@@ -143,13 +143,15 @@ def with_interval(
 
 
 def _cell(name: str, value: Any) -> str:
-    if isinstance(value, str):
-        return value
+    if not types.is_scalar(value):
+        return str(value)
     if pd.isna(value):
         return "–"
-    if isinstance(value, bool):
+    if types.is_bool(value):
         return "yes" if value else "no"
-    if isinstance(value, int) or types.is_integer(value):
+    if not types.is_number(value):
+        return str(value)
+    if types.is_integer(value):
         return f"{value:,}"
     if P_VALUE.fullmatch(name):
         return p_value(value)
@@ -157,7 +159,9 @@ def _cell(name: str, value: Any) -> str:
         return f"{100 * value:.0f}%"
     if name == "effective":
         return f"{value:.1f}"
-    return wording.number(value) if math.isfinite(value) else "∞"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return wording.number(value)
 
 
 def p_value(p: float) -> str:

@@ -322,10 +322,12 @@ def test_the_shortest_training() -> None:
 def test_other_recipes(less: str, gains: str) -> None:
     columns = "recipe dataset estimate low high errs_less"
     rows = [("long", "a", 0.8, 0.7, 0.9, "no"), ("long", "b", 0.9, 0.7, 1.0, less)]
-    rows += [("odd", "a", NAN, NAN, NAN, "undecided")]
+    rows += [("odd", "a", NAN, NAN, NAN, "undecided"), ("odd", "b", 0.5, 0.4, 0.6, "no")]
     assert other_recipes(frame(*rows, columns=columns)) == [
         "Under the recipe long, the ranking agrees least with that of the main one on a (ρ = 0.80 "
-        f"[0.70, 0.90]){gains}."
+        f"[0.70, 0.90]){gains}.",
+        "Under the recipe odd, the ranking agrees with that of the main one on b (ρ = 0.50 "
+        "[0.40, 0.60]).",
     ]
 
 
