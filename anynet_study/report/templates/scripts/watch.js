@@ -37,8 +37,20 @@ class Watching {
     this.drawDatasets();
     this.drawFailures();
     this.drawCurves();
-    const lines = this.state.lines.map((line) => element("li", null, {}, line));
-    document.getElementById("lines").replaceChildren(...lines);
+    for (const list of ["concerns", "lines"]) {
+      const lines = this.state[list].map((line) => element("li", null, {}, line));
+      document.getElementById(list).replaceChildren(...lines);
+    }
+    document.getElementById("concerned").hidden = !this.state.concerns.length;
+    this.drawMatrix();
+  }
+
+  drawMatrix() {
+    const shared = this.state.matrix.pairs.map(([, , , n]) => n);
+    const [fewest, most] = [Math.min(...shared), Math.max(...shared)];
+    const count = fewest === most ? most : `${fewest} to ${most}`;
+    document.getElementById("shared").textContent =
+      `Spearman's ρ of the errors of ${count} architectures; point at a cell for its interval.`;
     this.data.matrix = this.state.matrix;
     const place = document.getElementById("matrix");
     if (!this.matrix) this.matrix = new Matrix(this, place);
