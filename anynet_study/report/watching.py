@@ -73,7 +73,7 @@ class Watch:
         failures = failed["message"].agg(["size", "first"]).reset_index().astype(str)
         return {
             "name": self.study.sweep.name,
-            "active": status.is_active,
+            "active": None if status.jobs_unknown else status.is_active,
             "concerns": [str(it) for it in concerns_so_far(self.study, self._reader)],
             "lines": [line for line in self._say(status) if line],
             "datasets": [[name, *counts] for name, counts in status.datasets.items()],

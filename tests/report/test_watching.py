@@ -20,9 +20,9 @@ from tiny_study import RUNS, TINY, tree
 from anynet_study.analyses import concerns_so_far
 from anynet_study.apr import fisher_interval
 from anynet_study.cli.status import status_lines
-from anynet_study.dispatch import JournalReader, open_study
+from anynet_study.dispatch import JournalReader, current_status, open_study
 from anynet_study.errors import UserError
-from anynet_study.report import watch_server
+from anynet_study.report import watch_server, watching
 from anynet_study.report.watching import matrix_of
 from anynet_study.store import JournalWriter, read_journal
 
@@ -125,3 +125,15 @@ def test_correlations_are_of_the_architectures_that_have_both() -> None:
     low, high = fisher_interval(rho, 7)
     assert found["pairs"][0] == pytest.approx([rho, float(low), float(high), 7], abs=1e-3)
     assert found["pairs"][1] == [None, None, None, 3]
+
+
+@pytest.mark.slow
+def test_a_silent_squeue_is_no_sign_of_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = open_study(folder)
+    silent = replace(
+        current_status(study, JournalReader(study.folder.journals)), jobs_unknown="squeue is silent"
+    )
+    monkeypatch.setattr(watching, "current_status", lambda *_: silent)
+    state = json.loads(watching.Watch(study, status_lines).state())
+    assert state["active"] is None
+    assert "jobs: squeue is silent" in state["lines"]
