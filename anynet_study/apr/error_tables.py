@@ -25,10 +25,11 @@ FEWEST = 4
 def check_errors(errors: pd.DataFrame, fewest: int = FEWEST, what: str = "errors") -> pd.DataFrame:
     """The table as float64 with its index named "architecture".
 
-    Raises UserError, beginning with `what`, for repeated architectures or datasets, cells that are
-    no numbers, infinite errors, and fewer than `fewest` architectures. Ranks do not care about
-    units, so that any finite numbers pass.
+    Raises UserError, beginning with `what`, for what is no DataFrame, repeated architectures or
+    datasets, cells that are no numbers, infinite errors, and fewer than `fewest` architectures.
+    Ranks do not care about units, so that any finite numbers pass.
     """
+    check_frame(errors, what)
     for labels, kind in ((errors.index, "architecture"), (errors.columns, "dataset")):
         repeated = labels[labels.duplicated()].unique()
         if len(repeated):
@@ -83,8 +84,15 @@ def check_accuracies(accuracies: pd.DataFrame, what: str = "accuracies") -> pd.D
     return table
 
 
+def check_frame(table: pd.DataFrame, what: str) -> None:
+    """Raise UserError for an array, a dict or whatever else is no DataFrame."""
+    if not isinstance(table, pd.DataFrame):
+        raise UserError(f"{what}: a {type(table).__name__}; needed is a pandas DataFrame")
+
+
 def check_columns(table: pd.DataFrame, names: Iterable[str], what: str = "scores") -> None:
-    """Raise UserError unless the table has all of these columns."""
+    """Raise UserError unless the table is a DataFrame that has all of these columns."""
+    check_frame(table, what)
     absent = [name for name in names if name not in table.columns]
     if absent:
         known = ", ".join(map(str, table.columns))
@@ -97,6 +105,7 @@ def check_long(table: pd.DataFrame, keys: Sequence[str], what: str) -> pd.DataFr
     Raises UserError where one is absent, a key repeats or is missing, or an error is no finite
     number; a missing error (NaN) may be.
     """
+    check_frame(table, what)
     wanted = [*keys, "error"]
     absent = [name for name in wanted if name not in table.columns]
     if absent:
