@@ -12,11 +12,13 @@ from types import ModuleType
 from unittest.mock import patch
 
 import pytest
+from matplotlib.figure import Figure
 
 from anynet_study.cli import main
 from anynet_study.dispatch import open_sweep
 from anynet_study.dispatch.process import Interruption
 from anynet_study.planning.plan import Plan
+from anynet_study.plots import saving
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
@@ -132,6 +134,16 @@ def _checked(done: Done, expect: int) -> Done:
 def _written(stream: io.TextIOWrapper) -> str:
     stream.seek(0)
     return stream.read()
+
+
+def laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are drawn without pixels or files: that these show the same is tested with them."""
+
+    def lay_out(figure: Figure, path: Path) -> None:
+        figure.draw_without_rendering()
+        path.touch()
+
+    monkeypatch.setattr(saving, "WRITERS", {"png": lay_out, "pdf": lambda _, path: path.touch()})
 
 
 def run_script(name: str, *arguments: str) -> int:

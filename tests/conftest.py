@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -33,6 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     waiting, long, short = [], [], []
     for tests in sorted(files.values(), key=len, reverse=True):
         marks = {mark.name for test in tests for mark in test.iter_markers()}
+        if marks & {"slow", "slurm"} and not re.search("slow|slurm", tests[0].path.read_text()):
+            raise pytest.UsageError(f"{tests[0].path}: .ci/run finds these tests by the words")
         (waiting if "slurm" in marks else long if "slow" in marks else short).append(tests)
     in_turn = [one for pair in zip_longest(waiting, long[::-1], fillvalue=()) for one in pair]
     items[:] = [test for tests in (*in_turn, *short) for test in tests]
