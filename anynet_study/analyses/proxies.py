@@ -350,7 +350,7 @@ def found_of_the_best(table: pd.DataFrame, source: str) -> list[str]:
 
 BEST_QUARTER = Analysis[Study](
     name="best-quarter",
-    title="Proxies among their best quarter, and how many of a target's best they find",
+    title="Correlation over a proxy's best quarter, and how many of a target's best it finds",
     table=best_quarter,
     question=(
         "Does a proxy rank the best architectures, and does it find those that are best on the "
@@ -418,7 +418,7 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
 
 REGRET = Analysis[Study](
     name="regret",
-    title="Error above the best that is to be expected for choosing by a proxy, in points",
+    title="Expected error above the lowest, in points, when a proxy chooses the architecture",
     table=regret,
     question="How many points of error does it cost to choose an architecture by a proxy?",
     formula=(

@@ -136,9 +136,9 @@ def with_interval(
     estimate: float, low: float, high: float, separator: str = " ", digits: int = 2
 ) -> str:
     """`0.81 [0.62, 0.91]`; `– [0.62, 1.00]` of what is not known but for its interval."""
-    value = "–" if pd.isna(estimate) else wording.number(estimate, digits)
     if pd.notna(low) and pd.notna(high):
-        return f"{value}{separator}{wording.interval(low, high, digits)}"
+        return wording.estimate(estimate, low, high, digits, separator)
+    value = wording.number(estimate, digits)
     return value if pd.isna(estimate) else f"{value}{separator}{NO_INTERVAL}"
 
 

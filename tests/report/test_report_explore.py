@@ -350,3 +350,15 @@ def test_intervals_that_are_all_zero_are_not_drawn(opened: "Page") -> None:
     drawn = value(opened, f"{table}('0.00 [0.00, 0.10]')")
     assert drawn.count("svg class") == 2
     assert "NaN" not in drawn
+
+
+def test_points_off_the_scale_are_counted_below_the_drawing(opened: "Page") -> None:
+    limited = """(() => {
+        const {pair, data} = explorer;
+        pair.x.limit = [...pair.x.values].sort((a, b) => a - b).at(-3);
+        pair.show(data.columns.indexOf(pair.x), data.columns.indexOf(pair.y));
+        pair.said();
+        return pair.caption.textContent;
+    })()"""
+    assert "off scale" not in value(opened, "explorer.pair.caption.textContent")
+    assert value(opened, limited).endswith(f"n = {ARCHITECTURES}; 2 off scale, at the edge")
