@@ -58,9 +58,7 @@ def test_it_has_a_price_before_its_data_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_from_the_downloads_to_the_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_the_downloads_to_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_data(tmp_path)
     sweep = Sweep.load(SWEEP)
     toy = [
