@@ -21,7 +21,7 @@ from anynet_study.apr.interval_formulas import binomial_interval, wilson_interva
 from anynet_study.apr.options import Floats, Ints, check_level, with_attrs
 from anynet_study.apr.simultaneous import counted, simultaneous
 from anynet_study.apr.verdicts import SMALLEST_CORRELATION, verdict
-from anynet_study.errors import UserError, counted
+from anynet_study.errors import UserError
 
 LONG = ["architecture", "evaluation", "error"]
 

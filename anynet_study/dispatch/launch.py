@@ -185,8 +185,8 @@ def _launch(
     if sweep.launch.cluster != "slurm" and live and len(new):
         told = f" ({len(silent)} gave no sign of life for long)" if silent else ""
         raise UserError(
-            f"study {sweep.name}: {counted(len(live), 'job')} still at work{told}; wait for the end "
-            f"(anynet-study status {sweep.name}), or end all (anynet-study cancel {sweep.name})"
+            f"study {sweep.name}: {counted(len(live), 'job')} still at work{told}; wait for the "
+            f"end (anynet-study status {sweep.name}), or end all (anynet-study cancel {sweep.name})"
         )
     study.begin()
     if not live:

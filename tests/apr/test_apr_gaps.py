@@ -183,7 +183,7 @@ def test_agreement_with_the_images_as_they_are() -> None:
         (lambda: apr.relative_improvement(transformed(), "m9"), "no architecture m9"),
         (lambda: apr.relative_improvement(transformed() * 0, "m0"), "fractions"),
         (lambda: apr.shift_ranks(transformed()[["test"]]), "1 evaluations"),
-        (lambda: apr.shift_ranks(transformed().head(1)), "1 architectures"),
+        (lambda: apr.shift_ranks(transformed().head(1)), "1 architecture "),
         (lambda: apr.shift_agreement(transformed(), "no"), "no column no"),
     ],
 )
