@@ -19,9 +19,9 @@ from anynet_study.apr.correlations import p_values
 from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_errors
 from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
 from anynet_study.apr.options import Floats, Ints, check_level, with_attrs
-from anynet_study.apr.simultaneous import counted, simultaneous
+from anynet_study.apr.simultaneous import simultaneous
 from anynet_study.apr.verdicts import SMALLEST_CORRELATION, verdict
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 LONG = ["architecture", "evaluation", "error"]
 
