@@ -143,7 +143,8 @@ def laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
         figure.draw_without_rendering()
         path.touch()
 
-    monkeypatch.setattr(saving, "WRITERS", {"png": lay_out, "pdf": lambda _, path: path.touch()})
+    writers = {"png": lay_out} | dict.fromkeys(("pdf", "svg"), lambda _, path: path.touch())
+    monkeypatch.setattr(saving, "WRITERS", writers)
 
 
 def run_script(name: str, *arguments: str) -> int:

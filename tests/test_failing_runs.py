@@ -15,10 +15,10 @@ from tiny_study import TINY, images
 
 pytestmark = pytest.mark.slow
 
-#: One worker, and runs of about a second: time for things to go wrong.
+#: One worker, and runs of half a second: time for things to go wrong.
 SLOW = [
     "datasets={digits: {per_class: 100}, blobs: {per_class: 100}}",
-    "recipes.basic.epochs=4",
+    "recipes.basic.epochs=2",
     "population.count=2",
     "launch.workers=1",
     "launch.attempts=1",
@@ -30,7 +30,9 @@ Found = TypeVar("Found")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """With data that is packed: it takes as long as a run."""
     (tmp_path / "tiny.yaml").write_text(TINY)
+    in_this_process(tmp_path, "launch", "tiny.yaml", "--dry-run")
     return tmp_path
 
 
