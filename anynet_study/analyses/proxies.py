@@ -389,7 +389,9 @@ def regret(study: Study) -> pd.DataFrame:
     noise = known_noise(study)
     known = set() if noise is None else set(noise.loc[noise["icc"] > 0, "dataset"])
     replicates = study.replicates if known & {*roles.targets} else None
-    return apr.selection_regret(study.errors, roles, **how, replicates=replicates)
+    table = apr.selection_regret(study.errors, roles, **how, replicates=replicates)
+    # Where there are fewer architectures, none can be the best of so many.
+    return table[table["top"].le(table["n"].max()) | table["top"].eq(1)].reset_index(drop=True)
 
 
 def price(regret: pd.DataFrame, source: str) -> list[str]:
