@@ -234,7 +234,8 @@ def test_what_is_slow_to_import_is_not_imported(launched: Launched, reported: Ho
 
 
 def test_a_launch_while_workers_are_at_the_study_changes_nothing(launched: Launched):
-    assert "jobs are still at study launched" in launched.refusal
+    assert "study launched: " in launched.refusal
+    assert "still at work; wait for the end (anynet-study status launched)" in launched.refusal
     assert launched.refusal.count("\n") == 1
     assert len(launched.population) == 4
     assert {now["planned"] for now in launched.statuses} == {RUNS}

@@ -65,9 +65,10 @@ def status(
         told = [vars(concern) for concern in concerns]
         print(json.dumps({**asdict(now), "concerns": told}, indent=2))
     else:
+        console = Console(highlight=False, markup=False)
         for concern in concerns:
-            print(f"{concern}\n")
-        Console().print(status_text(study.sweep.name, now))
+            console.print(f"{concern}\n".replace("−", "-"))
+        console.print(status_text(study.sweep.name, now))
 
 
 def _watch(name: str, look: "Callable[[], Status]", every: float, as_json: bool) -> None:
