@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 import pytest
-from command import SWEEPS, command, environment, imported, in_this_process, train, undrawn
+from command import SWEEPS, command, environment, imported, in_this_process, train
 from filelock import FileLock
 
 from anynet_study import ResultStore, Sweep
@@ -106,9 +106,8 @@ class Home:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    with undrawn():
-        yield Home(tmp_path_factory.mktemp("studies"))
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(tmp_path_factory.mktemp("studies"))
 
 
 @pytest.fixture(scope="module")
