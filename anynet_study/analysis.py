@@ -99,7 +99,7 @@ class StudyFigure(Generic[S]):
     name: str
     #: Its heading on a page.
     title: str
-    #: {level}, {rho}, {correlation} and {architectures} stand for what its table says of itself.
+    #: {level}, {rho} and {correlation} stand for what its table says of itself.
     caption: str
     #: Draws the data.
     draw: Callable[[S, pd.DataFrame], "Figure"]
@@ -205,7 +205,7 @@ class Analysed:
 
     def make(self, names: Collection[str]) -> dict[str, pd.DataFrame]:
         """Those of these tables that can be made, with progress; `left_out` says why no others."""
-        with progress_if_long("analysing (%)", 100) as report:
+        with progress_if_long("analysing", 100, "%") as report:
             for done, name in enumerate(names):
 
                 def on_share(share: float, name: str = name, done: int = done) -> None:
@@ -295,7 +295,9 @@ def remarks(table: pd.DataFrame) -> list[str]:
         said.append(f"Accuracies are compared on the {told['scale']} scale.")
     if "family" in told:
         level = wording.percent(told["level"])
-        said.append(f"Verdicts hold together for {told['family']} at {level}.")
+        alone = told["family"].startswith("1 ") and " and " not in told["family"]
+        together = "" if alone else f" together for {told['family']}"
+        said.append(f"Verdicts hold{together} at {level}.")
     if "tests" in told and table.filter(like="holm").notna().any(axis=None):
         said.append(f"p (Holm) is corrected for {told['tests']}.")
     return [*said, *told.get("remarks", [])]

@@ -17,7 +17,7 @@ class WorkFailedError(Exception):
 
 def first_line(error: BaseException) -> str:
     """The first line of what an error of a library says, or else what it is called."""
-    return str(error).partition("\n")[0] or type(error).__name__
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def printable(text: str) -> str:

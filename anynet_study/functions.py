@@ -3,6 +3,7 @@
 import functools
 import importlib
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -26,15 +27,37 @@ def open_function(text: str, option: str) -> Callable[..., Any]:
             if callable(value) and getattr(value, "__module__", "") == loaded.__name__
         ]
         raise _absent(text, option, "function", here)
+    return guarded(found, f"{option} {text}")
 
-    @functools.wraps(found)
+
+def guarded(
+    function: Callable[..., Any], what: str, passed: tuple[type[Exception], ...] = ()
+) -> Callable[..., Any]:
+    """Anybody's `function`: what goes wrong in a call is a UserError naming `what` and the line.
+
+    Exceptions that are `passed` are raised as they are.
+    """
+
+    @functools.wraps(function)
     def called(*given: Any, **named: Any) -> Any:
         try:
-            return found(*given, **named)
+            return function(*given, **named)
+        except passed:
+            raise
         except Exception as error:  # it is anybody's
-            raise UserError(f"{option} {text}: {first_line(error)}") from error
+            raise UserError(f"{what}: {_told(error)}") from error
 
     return called
+
+
+def _told(error: Exception) -> str:
+    """An error of a user's function, called by `guarded`, and the last line of its file."""
+    if isinstance(error, UserError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    mine = [frame for frame in frames if frame.filename == frames[0].filename]
+    place = f" ({Path(mine[-1].filename).name}, line {mine[-1].lineno})" if mine else ""
+    return f"{type(error).__name__}: {first_line(error)}{place}"
 
 
 def open_instance(text: str, option: str, kind: type[T]) -> T:

@@ -17,19 +17,20 @@ class Report(Protocol):
 
 
 @contextmanager
-def progress(description: str, total: int, start: int = 0) -> Iterator[Report]:
+def progress(description: str, total: int, start: int = 0, of: str = "") -> Iterator[Report]:
     """Yield a function that reports how many of `total` units are done.
 
     `start` units were done before this began; they count as done but not for the ETA. In plain
     lines it is told from the second report on: the first unit has the start of all workers in it.
+    `of` stands behind the number that is done: "/TOTAL" by default.
     """
+    of = of or f"/{total}"
     from rich.console import Console
 
     console = Console(file=sys.stderr)
     if console.is_terminal:
         from rich.progress import (
             BarColumn,
-            MofNCompleteColumn,
             Progress,
             TextColumn,
             TimeElapsedColumn,
@@ -39,7 +40,7 @@ def progress(description: str, total: int, start: int = 0) -> Iterator[Report]:
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
-            MofNCompleteColumn(),
+            TextColumn("{task.completed:.0f}" + of),
             TimeElapsedColumn(),
             TextColumn("ETA"),
             TimeRemainingColumn(),
@@ -49,11 +50,11 @@ def progress(description: str, total: int, start: int = 0) -> Iterator[Report]:
             task = bar.add_task(description, total=total, completed=start, note="")
             yield lambda done, note="": bar.update(task, completed=done, note=note)
     else:
-        yield _line_reporter(description, total, start)
+        yield _line_reporter(description, total, start, of)
 
 
 @contextmanager
-def progress_if_long(description: str, total: int) -> Iterator[Report]:
+def progress_if_long(description: str, total: int, of: str = "") -> Iterator[Report]:
     """Yield a function as of `progress` that shows nothing in the first seconds.
 
     Plain lines also wait for something to be done: work that ends in an error without it has that
@@ -67,17 +68,17 @@ def progress_if_long(description: str, total: int) -> Iterator[Report]:
             nonlocal report
             worth_a_line = done > 0 or sys.stderr.isatty()
             if report is None and worth_a_line and time.monotonic() - began > SECONDS_OF_PATIENCE:
-                report = shown.enter_context(progress(description, total, start=done))
+                report = shown.enter_context(progress(description, total, done, of))
             if report is not None:
                 report(done, note)
 
         yield patient
 
 
-def _line_reporter(description: str, total: int, start: int) -> Report:
+def _line_reporter(description: str, total: int, start: int, of: str) -> Report:
     first: tuple[float, int] | None = None
     last, shown = time.monotonic(), start
-    print(f"{description}: {start}/{total}", file=sys.stderr, flush=True)
+    print(f"{description}: {start}{of}", file=sys.stderr, flush=True)
 
     def report(done: int, note: str = "") -> None:
         nonlocal first, last, shown
@@ -91,7 +92,7 @@ def _line_reporter(description: str, total: int, start: int) -> Report:
         if first and first[1] < done < total:
             eta = f", ETA {duration((now - first[0]) / (done - first[1]) * (total - done))}"
         note = f", {note}" if note else ""
-        print(f"{description}: {done}/{total}{eta}{note}", file=sys.stderr, flush=True)
+        print(f"{description}: {done}{of}{eta}{note}", file=sys.stderr, flush=True)
 
     return report
 

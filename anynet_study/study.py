@@ -267,7 +267,7 @@ class Study(Analysed):
 
         Raises UserError with the reason where it cannot be made, and for an unknown name.
         """
-        return super().table(name)
+        return super().table(name).copy(deep=False)
 
     def figure(self, name: Figure | str) -> "PlottedFigure":
         """A figure, drawn anew; UserError with the reason where there is none."""
@@ -321,8 +321,8 @@ class Study(Analysed):
 
     @property
     def errors(self) -> pd.DataFrame:
-        """Architectures x datasets, percent, NaN = missing."""
-        return self.inputs.errors
+        """Architectures x datasets, percent, NaN = missing; a copy, which may be changed."""
+        return self.inputs.errors.copy(deep=False)
 
     @property
     def roles(self) -> Roles:
@@ -332,7 +332,7 @@ class Study(Analysed):
     @property
     def architectures(self) -> pd.DataFrame:
         """What is known of each architecture: `architecture`, and d1, w1, ..., flops or such."""
-        table = needed(self.inputs.architectures, NO_POPULATION)
+        table = needed(self.inputs.architectures, NO_POPULATION).copy(deep=False)
         if self.options.unweighted:
             return table.drop(columns="weight", errors="ignore")
         return table

@@ -2,6 +2,8 @@
 
 import functools
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -33,6 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     waiting, long, short = [], [], []
     for tests in sorted(files.values(), key=len, reverse=True):
         marks = {mark.name for test in tests for mark in test.iter_markers()}
+        if marks & {"slow", "slurm"} and not re.search("slow|slurm", tests[0].path.read_text()):
+            raise pytest.UsageError(f"{tests[0].path}: .ci/run finds these tests by the words")
         (waiting if "slurm" in marks else long if "slow" in marks else short).append(tests)
     in_turn = [one for pair in zip_longest(waiting, long[::-1], fillvalue=()) for one in pair]
     items[:] = [test for tests in (*in_turn, *short) for test in tests]
@@ -43,6 +47,23 @@ def _commands_are_built_once() -> Iterator[None]:
     """Of a command that is typed in this process, building all commands takes most of the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("typer.main.get_command", functools.cache(typer.main.get_command))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _built_in_datasets_are_packed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hundreds of tests have a data directory of their own; theirs are copies."""
+    from anynet_study.data import builtin
+
+    packed, pack = tmp_path_factory.mktemp("built-in"), builtin._pack
+
+    def copied(name: str, folder: Path) -> None:
+        if not (packed / name).exists():
+            pack(name, packed / name)
+        shutil.copytree(packed / name, folder)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builtin, "_pack", copied)
         yield
 
 

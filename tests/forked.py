@@ -1,5 +1,7 @@
 """Commands given in a child of a process without threads, as the shell gives them."""
 
+import functools
+import gc
 import importlib
 import json
 import os
@@ -14,16 +16,19 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from command import train_here, undrawn
+import typer.main
+from command import train_here
 
 from anynet_study.cli import main
+from anynet_study.cli.app import app
 
 #: Bytes of address space that a command may take: no fault of one is the machine's.
 ADDRESSES = 8 << 30
 
 
-#: What commands that do not train import.
-ROOMS = ("cli", "curation", "store", "data", "planning", "analyses")
+#: What commands that do not train import, from the first or as they go.
+ROOMS = ("cli", "curation", "store", "data", "planning", "analyses", "report")
+LATE = ("duckdb", "pyarrow.dataset", "scipy.stats")
 
 
 def lines_of(script: str, *arguments: object, **environment: str) -> list[dict[str, Any]]:
@@ -44,11 +49,16 @@ def lines_of(script: str, *arguments: object, **environment: str) -> list[dict[s
 
 
 def preload() -> None:
-    """Import what commands import, so that a child does not: it takes most of their time."""
+    """Import what commands import, and build them all: a child does not, for most of its time."""
     for room in ROOMS:
         package = importlib.import_module(f"anynet_study.{room}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
+    for name in LATE:
+        importlib.import_module(name)
+    typer.main.get_command = functools.cache(typer.main.get_command)
+    typer.main.get_command(app)
+    gc.freeze()  # or the first collection of each child copies all memory
 
 
 @dataclass(frozen=True)
@@ -82,8 +92,8 @@ def typed(line: str, begin: Callable[[], None] = lambda: None) -> Ended:
 
 
 def prepare(*lines: str) -> None:
-    """Give commands that have to succeed; without workers and figures, which take far longer."""
-    with undrawn(), patch("anynet_study.stages.train_all", train_here):
+    """Give commands that have to succeed; without workers, which take far longer."""
+    with patch("anynet_study.stages.train_all", train_here):
         for line in lines:
             ended = typed(line)
             assert ended.code == 0, (line, ended.said)

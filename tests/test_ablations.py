@@ -8,12 +8,11 @@ import miniatures_shifts as shifts
 import miniatures_transfer as transfer
 import numpy as np
 import pytest
-from command import ROOT, SWEEPS, in_this_process, run_script, train
+from command import ROOT, SWEEPS, in_this_process, laid_out, run_script, train
 from miniatures import TOY, class_folders, write_miniature
 
 from anynet_study import ResultStore
 from anynet_study.planning import datasets_of
-from anynet_study.plots import saving
 from anynet_study.sweep import Sweep
 from anynet_study.sweep.sweep import DatasetSpec
 from anynet_study.sweep.text import load_yaml
@@ -160,8 +159,7 @@ def test_every_experiment_runs_in_miniature_and_gives_its_figure(
         assert set(further["epoch"]) == {1, 2}, "the first epochs are those of the run before"
     if path.stem == "a3":
         assert runs["replicate"].value_counts().to_dict() == {0: 4, 1: 2}
-    # Drawn once: that a PDF shows the same is tested with the plots.
-    monkeypatch.setitem(saving.WRITERS, "pdf", lambda _, path: path.touch())
+    laid_out(monkeypatch)
     script, *options = DRAWN[path.stem].split()
     study = str(tmp_path / "studies" / path.stem)
     assert run_script(script.removesuffix(".py"), study, *options, "-o", str(tmp_path)) == 0

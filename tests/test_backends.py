@@ -47,7 +47,7 @@ def test_a_study_by_two_backends_says_so(folder: Path) -> None:
         said = " ".join(in_this_process(folder, command, "tiny").stdout.split())
         assert says in said
         assert all(f"{kind} on {capability} in 1 thread (4 runs)" in said for kind in KINDS)
-    in_this_process(folder, "report", "tiny", "--resamples", 100, figures=False)
+    in_this_process(folder, "report", "tiny", "--resamples", 100)
     assert says in (opened.folder.folder / "report" / "report.html").read_text()
 
 
@@ -72,7 +72,10 @@ def test_a_run_that_two_backends_trained_says_so(capsys: pytest.CaptureFixture[s
 def test_a_study_of_one_backend_says_nothing_and_it_is_what_was_asked_for(folder: Path) -> None:
     train(folder, "tiny.yaml", "launch.backend=plain")
     assert "backends" not in in_this_process(folder, "status", "tiny").stdout
-    assert in_this_process(folder, "verify", "tiny").stdout == "tiny: all is well\n"
+    assert (
+        in_this_process(folder, "verify", "tiny").stdout
+        == "tiny: all is well with what is recorded\n"
+    )
     assert set(ResultStore(Path("studies/tiny/results.h5")).runs()["backend"]) == {"plain"}
 
 

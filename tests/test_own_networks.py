@@ -13,7 +13,7 @@ import own_models
 import pandas as pd
 import pytest
 import torch
-from command import ROOT, SWEEPS, environment, in_this_process, run_script, train
+from command import ROOT, SWEEPS, environment, in_this_process, laid_out, run_script, train
 from miniatures import write_miniature
 from PIL import Image
 from scripted_study import PACKED
@@ -124,8 +124,8 @@ def test_half_of_a_new_test_set_is_trained_on_and_the_other_half_tested(
         "datasets.with-new={base: [digits, new-half], role: target}",
         "evaluations.half={test_set: new-half, datasets: [digits, with-new]}",
         "replicates.count=1",
-        "recipes.basic.epochs=1",
-        "recipes.basic.warmup_epochs=0",
+        "recipes={basic: {epochs: 1, batch_size: 64}}",
+        *(f"datasets.{name}.per_class=10" for name in ("digits-5", "gratings", "blobs")),
     ]
     train(tmp_path, SWEEPS / "quickstart.yaml", *changes)
     store = ResultStore(tmp_path / "studies/halves/results.h5")
@@ -253,7 +253,7 @@ def test_a_changed_function_makes_another_study(type_: Type) -> None:
         ("networks=[resnet19]", "'resnet19' is unknown (did you mean"),
         ("networks=[resnet18, ResNet-18]", "resnet18 is there 2 times"),
         ("networks=['mine:plian']", "network mine:plian: mine has no function 'plian'; legal: "),
-        ("networks=['mine:raises']", "network mine:raises: no such weights"),
+        ("networks=['mine:raises']", "network mine:raises: RuntimeError: no such weights"),
         ("networks=['mine:no_module']", "network mine:no_module: a str, not a torch.nn.Module"),
         ("networks=['mine:too_many']", "needed are logits, (2, 10)"),
         ("networks=[]", "at least 1"),
@@ -331,6 +331,7 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     assert set(runs["network"]) == set(small)
     told = {"rank_preservation": "", "transforms": "--dataset insects"}
     told |= {"figure_a6": "--recipe tuned --source imagenet"}
+    laid_out(monkeypatch)
     for name, options in told.items():
         assert run_script(name, "studies/models", *options.split(), "-o", ".") == 0
         assert Path(f"{name}.png").is_file()

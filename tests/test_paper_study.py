@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command import SWEEPS, in_this_process, run_script, train
+from command import SWEEPS, in_this_process, laid_out, run_script, train
 from miniatures import write_miniature
 
 from anynet_study import ResultStore
@@ -16,7 +16,6 @@ from anynet_study.dispatch.pack import cohorts, pack_jobs
 from anynet_study.planning.cost import sweep_cost
 from anynet_study.planning.memory import MOST
 from anynet_study.planning.prices import H100
-from anynet_study.plots import saving
 from anynet_study.study_folder import sample
 from anynet_study.sweep import Sweep
 
@@ -164,8 +163,7 @@ def test_the_targets_are_matched_as_in_table_3(home: Path):
 def test_every_figure_and_table_is_drawn_from_the_miniature(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    # Each figure is drawn once: that a PDF shows the same is tested with the plots.
-    monkeypatch.setitem(saving.WRITERS, "pdf", lambda _, path: path.touch())
+    laid_out(monkeypatch)
     for name, options in SCRIPTS.items():
         few = ["--resamples", "100", *(["-o", str(tmp_path)] if name[0] == "f" else [])]
         assert run_script(name, str(home / "studies" / "paper"), *options.split(), *few) == 0, name

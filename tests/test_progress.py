@@ -44,6 +44,9 @@ def test_short_work_shows_no_progress(
         report(1)
         report(4)
     assert capsys.readouterr().err.splitlines() == ["sampling: 1/4", "sampling: 4/4"]
+    with progress_if_long("reading", 300, "/300 MB") as report:
+        report(300)
+    assert capsys.readouterr().err.splitlines()[-1] == "reading: 300/300 MB"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import importlib
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from inspect import isfunction
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ import pytest
 from small_study import run_records, small_study, write_store
 
 import anynet_study
-from anynet_study import DesignSpace
+from anynet_study import DesignSpace, apr
 from anynet_study.apr import verdicts
 from anynet_study.errors import UserError
 
+TABLE = pd.DataFrame({"big": [30.0, 31, 33, 34, 36], "small": [10.0, 12, 11, 13, 15]})
+ROLES = apr.Roles("big", {"big": 10}, {"small": 5})
 #: Whatever the page of the reference shows.
 PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
 STATISTICS = re.search(r"members: \[(.*?)\]", PAGE, re.DOTALL)
@@ -61,6 +64,37 @@ def test_bad_input_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="no such results store or study"):
         anynet_study.load("nothing-of-this-name")
     assert issubclass(UserError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda: anynet_study.load({"a": [1, 2]}), "load: a dict; needed is a path, a DataFrame"),
+        (lambda: anynet_study.load(None), "load: a NoneType; needed is a path"),
+        (
+            lambda: anynet_study.load(TABLE, resample=100),
+            r"unknown option 'resample' \(did you mean 'resamples'\?\); legal: method, level, ",
+        ),
+        (lambda: anynet_study.load(TABLE, analysis="nobody:X"), "--analysis nobody:X: nobody: No"),
+        (lambda: apr.correlations(TABLE.to_numpy()), "errors: a ndarray; needed is a pandas Data"),
+        (lambda: apr.tied_ranks(TABLE), "intervals: no column dataset, architecture, error, low"),
+        (lambda: apr.rank_preservation(TABLE, "big"), "intervals: no column dataset, archi"),
+        (lambda: apr.noise_ceiling([1, 2]), "replicates: a list; needed is a pandas DataFrame"),
+        (lambda: apr.correlations(TABLE, weights=[1] * 5), "weights: a list; needed is a pandas S"),
+        (lambda: apr.selection_regret(TABLE, ROLES, top=1), "top: 1 is no list of counts of at l"),
+    ],
+)
+def test_what_is_passed_wrongly_is_said(call: Callable[[], object], reason: str) -> None:
+    with pytest.raises(UserError, match=reason) as raised:
+        call()
+    assert "\n" not in str(raised.value)
+
+
+def test_a_folder_in_place_of_its_store_is_told(tmp_path: Path) -> None:
+    made = small_study(4)
+    write_store(tmp_path / "s", made, run_records(made))
+    with pytest.raises(UserError, match=r"s: no such results store; there is .*s/results.h5$"):
+        anynet_study.ResultStore(tmp_path / "s")
 
 
 def test_populations_show_their_first_architectures() -> None:
@@ -136,10 +170,11 @@ def test_a_sweep_in_typed_code_passes_a_type_checker(tmp_path: Path) -> None:
     settings = tmp_path / "mypy.ini"  # as of somebody who has none, but for what takes long to read
     settings.write_text(
         "[mypy]\nfollow_imports = silent\n"
-        "[mypy-torch.*,pandas.*,scipy.*,sklearn.*,matplotlib.*]\nfollow_imports = skip\n"
+        "[mypy-torch.*,pandas.*,scipy.*,sklearn.*,matplotlib.*,numpy.*,pyarrow.*,duckdb.*,typer.*]"
+        "\nfollow_imports = skip\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", settings, "--cache-dir", tmp_path, script],
+        [sys.executable, "-m", "mypy", "--config-file", settings, "--cache-dir=/dev/null", script],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[1],

@@ -1,10 +1,14 @@
 """Conditions on tables, beside what Python makes of the same rows, and what is wrong with some."""
 
+from collections.abc import Iterator
+from contextlib import nullcontext
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anynet_study import sql
 from anynet_study.errors import UserError
 from anynet_study.sql import MAX_LENGTH, rows_where
 
@@ -21,6 +25,14 @@ TABLE = pa.table(
         "cars": [1, 1, 1, 2, 1],
     }
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_engine() -> Iterator[None]:
+    """Beginning one takes most of the time of a condition."""
+    with sql.engine() as connection, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sql, "engine", lambda: nullcontext(connection))
+        yield
 
 
 def kept(text: str) -> list[int]:

@@ -44,7 +44,7 @@ Source = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
-        help="Study, results.h5, or CSV/Parquet: architecture, errors in percent ...",
+        help="Study, results.h5, or a table (CSV, Parquet) of errors in percent.",
         autocompletion=studies_and_files,
     ),
 ]
@@ -68,32 +68,36 @@ Targets = Annotated[
 ]
 Shifts = Annotated[
     list[str] | None,
-    typer.Option("--shifts", help="NAME,... of the source's further test sets: no targets."),
+    typer.Option(
+        "--shifts", help="NAME,... of further test sets of the source; they are no targets."
+    ),
 ]
 Evaluations = Annotated[
     list[str] | None,
     typer.Option(
         "--evaluations",
-        help="NAME,... of further test sets that tables are of; default: those that are shifts.",
+        help="NAME,... of the further test sets to analyze; default: those that are shifts.",
     ),
 ]
 Baseline = Annotated[
     list[str] | None,
     typer.Option(
         "--baseline",
-        help="PATTERN,... of the architectures that effective robustness is beyond; default: all.",
+        help="PATTERN,... of the architectures whose line effective robustness is measured from; "
+        "default: all.",
     ),
 ]
 Images = Annotated[
-    list[str] | None, typer.Option("--images", help="NAME=COUNT,... of the test sets' images.")
+    list[str] | None,
+    typer.Option("--images", help="NAME=COUNT,...: how many images test sets have."),
 ]
 Distances = Annotated[
     Path | None,
-    typer.Option("--distances", help="Distances of the datasets, as `data distance -o` writes."),
+    typer.Option("--distances", help="Distances of datasets, as `data distance -o` writes them."),
 ]
 OwnAnalyses = Annotated[
     list[str] | None,
-    typer.Option("--analysis", help="MODULE:NAME of an analysis of your own, also of a file here."),
+    typer.Option("--analysis", help="MODULE:NAME of an analysis of your own, such as mine.py's."),
 ]
 Accuracy = Annotated[
     bool | None,
@@ -101,13 +105,14 @@ Accuracy = Annotated[
 ]
 Fraction = Annotated[
     bool | None,
-    typer.Option("--fraction/--percent", help="Whether the table's values are 0 to 1, or to 100."),
+    typer.Option("--fraction/--percent", help="Whether the table's values go up to 1 or to 100."),
 ]
 Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--map",
-        help="OURS=THEIRS,... columns of a table, as of import: model=name+size, std=*_std,n=3.",
+        help="OURS=THEIRS,...: names of a table's columns, as in import: model=name+size, "
+        "std=*_std,n=3.",
     ),
 ]
 
@@ -129,7 +134,7 @@ class StudyOptions:
     where: Annotated[
         str,
         typer.Option(
-            "--where", help="Only runs that a condition in SQL keeps, as of the command query."
+            "--where", help="Use only runs for which a condition in SQL holds, as in query."
         ),
     ] = ""
     recipe: Annotated[

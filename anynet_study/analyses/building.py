@@ -99,5 +99,6 @@ def with_interval(row: pd.Series, name: str = "estimate") -> str:
     """
     before = f"{name}_" if f"{name}_low" in row else ""
     low, high = row[f"{before}low"], row[f"{before}high"]
-    ends = wording.interval(low, high) if pd.notna(low) else "(no interval)"
-    return f"{wording.number(row[name])} {ends}"
+    if pd.isna(low):
+        return f"{wording.number(row[name])} (no interval)"
+    return wording.estimate(row[name], low, high)

@@ -98,7 +98,8 @@ def read_spaces(sources: Sequence[str], dataset: str, options: "StudyOptions") -
     errors = {name: study.errors[columns[name]] for name, study in studies.items()}
     metrics = {study.metrics.get(columns[name], "") for name, study in studies.items()}
     notes = [
-        f"{a} and {b} share {len(shared)} models: intervals of their differences are too wide"
+        f"{a} and {b} share {len(shared)} models, which are taken for different ones: intervals of "
+        "their differences are too wide"
         for a, b in combinations(errors, 2)
         if len(shared := errors[a].index.intersection(errors[b].index))
     ]

@@ -34,6 +34,8 @@ SERIOUS = 0.25
 #: Less than this share of the differences between runs is the architectures': mostly noise.
 MOSTLY_NOISE = 0.5
 NONE: NDArray[np.float64] = np.empty(0)
+#: Fewer repeated trainings than this on a dataset tell nothing of its noise, for or against.
+FEWEST_REPEATED = 4
 #: Columns of tables of runs.
 RUNS = ["architecture", "dataset", "replicate", "status", "error"]
 
@@ -207,7 +209,7 @@ def _guessing(evidence: Evidence) -> list[Concern]:
     chances = {str(row["dataset"]): row["chance"] for row in evidence.datasets if "chance" in row}
     for name, count in found.items():
         of = f"{count:,} of {len(evidence.errors[name]):,} architectures on {name}"
-        said.append(f"{of} (guessing errs {chances[name]:.1f}%)")
+        said.append(f"{of} (error of guessing: {chances[name]:.1f}%)")
     names = list(found)
     worst = max(count / len(evidence.errors[name]) for name, count in found.items())
     diverged = sum(evidence.runs[name, "diverged"] for name in names)
@@ -260,7 +262,8 @@ def _noise(evidence: Evidence) -> list[Concern]:
         return []
     from anynet_study.analyses.building import with_interval
 
-    known = table[table["icc"].notna()]
+    repeated = table["replicates"] - table["architectures"]
+    known = table[table["icc"].notna() & (repeated >= FEWEST_REPEATED)]
     unclear = known[known["icc_low"].le(0) | known["icc_low"].isna()]
     mostly = known[known["icc"].lt(MOSTLY_NOISE) & ~known["dataset"].isin(unclear["dataset"])]
     advice = ""
@@ -327,7 +330,7 @@ def _backends(evidence: Evidence) -> list[Concern]:
 def _few(evidence: Evidence) -> list[Concern]:
     count, effective = evidence.architectures, evidence.effective
     worth = min(count, effective or count)
-    if worth >= FEW:
+    if worth >= FEW or not count:  # of none, there is no answer either
         return []
     weighted = f", of unequal weights and as good as {effective:.0f}," if effective else ""
     text = (
@@ -336,7 +339,7 @@ def _few(evidence: Evidence) -> list[Concern]:
     )
     advice = (
         "Take more (population.count or networks): finished runs are kept."
-        if evidence.trains
+        if evidence.trains and not _missing(evidence)
         else ""
     )
     return [Concern("few", text, advice, worth < TOO_FEW)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from anynet_study.analyses.error_table import Declared, described, part_of, read
 from anynet_study.analyses.registry import ANALYSES, known_analyses
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
-from anynet_study.errors import UserError, counted, first_line, some_of
+from anynet_study.errors import UserError, counted, first_line, nearest, some_of
 from anynet_study.metrics import EvaluationKind
 from anynet_study.sheets import is_table
 from anynet_study.store import ResultStore, StorePart, find_store, stored_json
@@ -39,7 +39,7 @@ def load(
     accuracy: bool | None = None,
     fraction: bool | None = None,
     columns: Mapping[str, str] | None = None,
-    analysis: Sequence[str] = (),
+    analysis: str | Sequence[str] = (),
     **options: Any,
 ) -> Study:
     """Load a study: a folder or bare name, a results.h5, a CSV or Parquet table, a DataFrame.
@@ -70,6 +70,11 @@ def load(
     """
     if isinstance(columns, str):
         raise UserError(f"columns: {columns!r} is a text; needed is a dict, as {{'model': 'name'}}")
+    known = [option.name for option in fields(Options)]
+    for option in options:
+        if option not in known:
+            near = nearest(option, known)
+            raise UserError(f"load: unknown option {option!r}{near}; legal: {', '.join(known)}")
     chosen, asked = (
         Options(**options),
         DatasetOptions(roles, tuple(shifts), dict(images or {}), distances),
@@ -79,9 +84,12 @@ def load(
         study = _of_table("table", described(source, said), asked, chosen)
     elif isinstance(source, str | Path) and is_table(Path(source)):
         study = _of_file(Path(source), asked, chosen, said)
+    elif not isinstance(source, str | Path | ResultStore):
+        kind = type(source).__name__
+        raise UserError(f"load: a {kind}; needed is a path, a DataFrame or a ResultStore")
     else:
         study = _of_store(source, asked, chosen, converted=not said.nothing)
-    study.analyses = known_analyses(analysis)
+    study.analyses = known_analyses([analysis] if isinstance(analysis, str) else analysis)
     if chosen.method == "kendall" and study.weights is not None:
         raise UserError(
             "--method: kendall takes no weights, which the architectures have; legal: spearman, "

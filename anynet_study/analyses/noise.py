@@ -1,6 +1,6 @@
 """How much of the errors is training noise (paper 1, section 6.1.3; paper 4, Figures 1a and 8a)?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -14,6 +14,11 @@ from anynet_study.study import NO_REPLICATES, Study
 MOST_LINES = 200
 #: Two parts of a table of proxies.
 MEASURED, FREED = "as measured", "proxies freed of noise"
+CUT = (
+    "Freed of noise, a correlation can be estimated beyond 1 or −1, as reliabilities are "
+    "estimates, too. It is cut there, with its interval, and the note has what it was. Which "
+    "correlations agree with the data, the interval says."
+)
 
 
 def noise(study: Study) -> pd.DataFrame:
@@ -42,6 +47,25 @@ def measured_and_freed(parts: dict[str, pd.DataFrame]) -> pd.DataFrame:
     table.insert(0, "errors", table.pop("errors"))
     table.attrs = parts[MEASURED].attrs
     return table
+
+
+def cut(table: pd.DataFrame, bounds: Mapping[str, float | pd.Series]) -> pd.DataFrame:
+    """A table with these columns, and their intervals, cut at ±bound where they are beyond it.
+
+    Where an estimate is, the note of its row has what it was, and a remark explains it.
+    """
+    shown, noted = table.copy(), table.get("note", pd.Series("", table.index)).copy()
+    for name, bound in bounds.items():
+        if name not in table:  # nothing could be compared
+            continue
+        before = "" if name == "estimate" else f"{name}_"
+        for column in {name, f"{before}low", f"{before}high"} & {*table.columns}:
+            shown[column] = table[column].clip(-bound, bound)
+        for row in table.index[table[name].abs() > bound]:
+            was, now = wording.number(table[name][row]), wording.number(shown[name][row], 0)
+            noted[row] = "; ".join(filter(None, [noted[row], f"{was} cut to {now}"]))
+            shown.attrs["remarks"] = [*table.attrs.get("remarks", []), CUT]
+    return shown.assign(note=noted) if CUT in shown.attrs.get("remarks", []) else shown
 
 
 def noise_bounds(ceiling: pd.DataFrame) -> list[str]:
@@ -103,7 +127,8 @@ NOISE = Analysis[Study](
 
 def corrected(study: Study) -> pd.DataFrame:
     """Correlations as they would be without training noise."""
-    return apr.corrected_correlations(study.replicates, **study.options.correlating)
+    table = apr.corrected_correlations(study.replicates, **study.options.correlating)
+    return cut(table, {"corrected": 1})
 
 
 CORRECTED = Analysis[Study](
@@ -123,9 +148,7 @@ CORRECTED = Analysis[Study](
     note=(
         "Without noise: what the correlation of two datasets would be if each error were the mean "
         "over many trainings, which is the correlation of single runs divided by the root of the "
-        "product of both ICCs (Spearman's attenuation formula). The ICCs are estimates, so the "
-        "result can be above 1: the data then agree with a correlation of 1 that only training "
-        "noise lowers."
+        "product of both ICCs (Spearman's attenuation formula)."
     ),
 )
 

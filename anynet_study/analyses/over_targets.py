@@ -3,7 +3,7 @@
 import pandas as pd
 
 from anynet_study import apr
-from anynet_study.analyses.noise import FREED, MEASURED, measured_and_freed, replicates_of
+from anynet_study.analyses.noise import FREED, MEASURED, cut, measured_and_freed, replicates_of
 from anynet_study.analysis import Analysis
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
@@ -24,7 +24,9 @@ def over_targets(study: Study) -> pd.DataFrame:
         parts[FREED] = apr.compare_proxies(
             study.errors, *how, replicates=replicates, **study.weighted
         )
-    return measured_and_freed(parts)
+    table = measured_and_freed(parts)
+    most = table["minus"].eq("").map({True: 1.0, False: 2.0})
+    return cut(table, {"estimate": most, "estimate_without": most})
 
 
 def arrange(table: pd.DataFrame) -> pd.DataFrame:

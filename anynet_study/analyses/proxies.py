@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from anynet_study import apr, plots
@@ -22,6 +23,7 @@ from anynet_study.study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+DIFFERENCE_ENDS = ("difference_low", "difference_high")
 #: Resamples that the intervals of regret need.
 MOST_RESAMPLES = 2_000
 #: A correlation whose whole interval is below this leaves most of the ranking open.
@@ -40,7 +42,10 @@ def match(study: Study) -> pd.DataFrame:
 
 
 def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
-    """Class counts beside the names; the average only where it is of several targets."""
+    """Class counts beside the names; the average only where it is of several targets.
+
+    A source that is itself closest is called so, and has no difference to itself.
+    """
 
     def named(name: str, classes: str) -> pd.Series:
         counts = table[classes].map("{:.0f}".format, na_action="ignore")
@@ -50,7 +55,11 @@ def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
     shown = table.assign(**names).drop(columns=["classes", "member_classes"])
     count = int(table["difference"].notna().sum())
     # An average of one target would say the same again.
-    return with_averages(shown, "target", f"average of {count}") if count > 1 else shown
+    shown = with_averages(shown, "target", f"average of {count}") if count > 1 else shown
+    itself = shown[["difference", *DIFFERENCE_ENDS]].eq(0).all(axis="columns")
+    shown.loc[itself & shown["member"].ne(""), "member"] = "the source itself"
+    shown.loc[itself, ["difference", *DIFFERENCE_ENDS]] = np.nan
+    return shown
 
 
 def source_pairs(study: Study) -> list[tuple[str, str]]:
@@ -326,10 +335,10 @@ def found_of_the_best(table: pd.DataFrame, source: str) -> list[str]:
     if rows.empty:
         return []
     least = rows.loc[rows["overlap"].idxmin()]
-    are = "is" if least["shared"] == 1 else "are"
+    found = {0: "none is", 1: "1 is"}.get(least["shared"], f"{least['shared']} are")
     said = (
         f"Of the {least['top']} architectures that are best on {least['target']}, "
-        f"{least['shared']} {are} among the {least['top']} best on {source}: a share of "
+        f"{found} among the {least['top']} best on {source}: a share of "
         f"{with_interval(least, 'overlap')}, where chance gives "
         f"{wording.number(least['by_chance'])}."
     )
@@ -341,7 +350,7 @@ def found_of_the_best(table: pd.DataFrame, source: str) -> list[str]:
 
 BEST_QUARTER = Analysis[Study](
     name="best-quarter",
-    title="Proxies among their best quarter, and how many of a target's best they find",
+    title="Correlation over a proxy's best quarter, and how many of a target's best it finds",
     table=best_quarter,
     question=(
         "Does a proxy rank the best architectures, and does it find those that are best on the "
@@ -380,7 +389,9 @@ def regret(study: Study) -> pd.DataFrame:
     noise = known_noise(study)
     known = set() if noise is None else set(noise.loc[noise["icc"] > 0, "dataset"])
     replicates = study.replicates if known & {*roles.targets} else None
-    return apr.selection_regret(study.errors, roles, **how, replicates=replicates)
+    table = apr.selection_regret(study.errors, roles, **how, replicates=replicates)
+    # Where there are fewer architectures, none can be the best of so many.
+    return table[table["top"].le(table["n"].max()) | table["top"].eq(1)].reset_index(drop=True)
 
 
 def price(regret: pd.DataFrame, source: str) -> list[str]:
@@ -409,7 +420,7 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
 
 REGRET = Analysis[Study](
     name="regret",
-    title="Error above the best that is to be expected for choosing by a proxy, in points",
+    title="Expected error above the lowest, in points, when a proxy chooses the architecture",
     table=regret,
     question="How many points of error does it cost to choose an architecture by a proxy?",
     formula=(

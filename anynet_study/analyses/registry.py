@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 
 from anynet_study.analyses import (
     class_accuracy,
@@ -19,9 +18,9 @@ from anynet_study.analyses import (
     transfer,
     tuning,
 )
+from anynet_study.analyses.own import own_analyses
 from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.errors import UserError, nearest
-from anynet_study.functions import open_instance
 from anynet_study.study import Study
 
 #: Every analysis by name, in the order in which they are shown.
@@ -82,28 +81,25 @@ TABLES = tuple(name for name, analysis in ANALYSES.items() if analysis.table)
 FIGURES = tuple(figure.name for analysis in ANALYSES.values() for figure in analysis.figures)
 
 
-#: The group of entry points by which installed packages add analyses.
-GROUP = "anynet_study.analyses"
-
-
 def known_analyses(own: Sequence[str] = ()) -> dict[str, Analysis[Study]]:
-    """Every analysis by name: the package's, those of installed packages, and a user's own.
+    """Every analysis by name: the package's, those of installed packages, and a user's `own`.
 
-    Installed packages name theirs as entry points of GROUP; `own` are MODULE:NAME, also of files in
-    this folder. Raises UserError for what is no `Analysis`, has the name of another, or a section
-    that the report does not have.
+    Raises UserError for what is no `Analysis` that fits beside them: see `own_analyses`.
     """
-    installed = {it.value: f"entry point {it.name}" for it in entry_points(group=GROUP)}
     known = dict(ANALYSES)
-    for text, option in (installed | dict.fromkeys(own, "--analysis")).items():
-        analysis = open_instance(text, option, Analysis)
-        if analysis.name in known:
-            raise UserError(f"{option} {text}: there is an analysis {analysis.name!r} already")
+    for what, analysis in own_analyses(own).items():
+        tables = [name for it in known.values() for name in (it.name, *it.older_names)]
+        drawn = [it for other in (*known.values(), analysis) for it in other.figures]
+        figures = [name for it in drawn for name in (it.name, *it.older_names)]
+        if analysis.name in tables:
+            raise UserError(f"{what}: there is an analysis {analysis.name!r} already")
+        for figure in analysis.figures:
+            if figures.count(figure.name) > 1:
+                raise UserError(f"{what}: there is a figure {figure.name!r} already")
         sections = [section.id for section in SECTIONS]
         if analysis.section not in ("", *sections):
-            raise UserError(
-                f"{option} {text}: section {analysis.section!r}; legal: {', '.join(sections)}"
-            )
+            legal = ", ".join(sections)
+            raise UserError(f"{what}: section {analysis.section!r}; legal: {legal}")
         known[analysis.name] = analysis
     return known
 

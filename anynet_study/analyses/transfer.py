@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.noise import FREED, MEASURED, measured_and_freed, replicates_of
+from anynet_study.analyses.noise import FREED, MEASURED, cut, measured_and_freed, replicates_of
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.study import Study
@@ -129,7 +129,8 @@ def others(study: Study) -> pd.DataFrame:
     runs = runs_of(study, [roles.source, *roles.targets])
     if runs is not None:
         parts[FREED] = apr.other_targets(*scores(study), **how, replicates=runs)
-    return measured_and_freed(parts)
+    bounds = {"rho_source": 1, "rho_others": 1, "difference": 2}
+    return cut(measured_and_freed(parts), bounds)
 
 
 def drawn_others(study: Study) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from anynet_study.apr.options import Floats, with_attrs
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 #: One value per architecture; two Series are matched by their index.
 Values: TypeAlias = pd.Series | ArrayLike
@@ -25,17 +25,20 @@ FEWEST = 4
 def check_errors(errors: pd.DataFrame, fewest: int = FEWEST, what: str = "errors") -> pd.DataFrame:
     """The table as float64 with its index named "architecture".
 
-    Raises UserError, beginning with `what`, for repeated architectures or datasets, cells that are
-    no numbers, infinite errors, and fewer than `fewest` architectures. Ranks do not care about
-    units, so that any finite numbers pass.
+    Raises UserError, beginning with `what`, for what is no DataFrame, repeated architectures or
+    datasets, cells that are no numbers, infinite errors, and fewer than `fewest` architectures.
+    Ranks do not care about units, so that any finite numbers pass.
     """
+    check_frame(errors, what)
     for labels, kind in ((errors.index, "architecture"), (errors.columns, "dataset")):
         repeated = labels[labels.duplicated()].unique()
         if len(repeated):
             shown = ", ".join(map(str, repeated[:3])) + (", ..." if len(repeated) > 3 else "")
             raise UserError(f"{what}: {kind} {shown} is there more than once")
     if len(errors) < fewest:
-        raise UserError(f"{what}: {len(errors)} architectures; at least {fewest} are needed")
+        raise UserError(
+            f"{what}: {counted(len(errors), 'architecture')}; at least {fewest} are needed"
+        )
     if not len(errors.columns):
         raise UserError(f"{what}: the table has no dataset column")
     columns = {name: _numbers(errors[name], what) for name in errors.columns}
@@ -83,8 +86,15 @@ def check_accuracies(accuracies: pd.DataFrame, what: str = "accuracies") -> pd.D
     return table
 
 
+def check_frame(table: pd.DataFrame, what: str) -> None:
+    """Raise UserError for an array, a dict or whatever else is no DataFrame."""
+    if not isinstance(table, pd.DataFrame):
+        raise UserError(f"{what}: a {type(table).__name__}; needed is a pandas DataFrame")
+
+
 def check_columns(table: pd.DataFrame, names: Iterable[str], what: str = "scores") -> None:
-    """Raise UserError unless the table has all of these columns."""
+    """Raise UserError unless the table is a DataFrame that has all of these columns."""
+    check_frame(table, what)
     absent = [name for name in names if name not in table.columns]
     if absent:
         known = ", ".join(map(str, table.columns))
@@ -97,6 +107,7 @@ def check_long(table: pd.DataFrame, keys: Sequence[str], what: str) -> pd.DataFr
     Raises UserError where one is absent, a key repeats or is missing, or an error is no finite
     number; a missing error (NaN) may be.
     """
+    check_frame(table, what)
     wanted = [*keys, "error"]
     absent = [name for name in wanted if name not in table.columns]
     if absent:
@@ -151,7 +162,7 @@ def why_no_fit(x: Floats, y: Floats) -> str:
     constant, so that no resample without that point has a line.
     """
     if len(x) < FEWEST:
-        return f"{len(x)} architectures have both values; at least {FEWEST} are needed"
+        return f"{counted(len(x), 'architecture')} with both values; at least {FEWEST} are needed"
     for name, values in (("x", x), ("y", y)):
         distinct, counts = np.unique(values, return_counts=True)
         if len(distinct) == 1:

@@ -132,6 +132,9 @@ def aligned_weights(weights: pd.Series | None, errors: pd.DataFrame) -> Floats |
     """
     if weights is None:
         return None
+    if not isinstance(weights, pd.Series):
+        kind = type(weights).__name__
+        raise UserError(f"weights: a {kind}; needed is a pandas Series by architecture")
     rows = rows_of(errors, weights.to_frame("weight"), "weights")["weight"]
     chosen = pd.to_numeric(rows, errors="coerce")
     values: Floats = chosen.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)

@@ -15,16 +15,17 @@ import scipy
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from anynet_study.apr.error_tables import check_long
+from anynet_study.apr.error_tables import check_columns, check_long
 from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
 from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
-from anynet_study.apr.simultaneous import bonferroni, counted
+from anynet_study.apr.simultaneous import bonferroni
 from anynet_study.apr.verdicts import is_preserved
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 Noise = Literal["modelled", "pooled", "own"]
 #: Fewer architectures with replicates do not show how noise goes with the error.
 FEWEST_TO_MODEL = 10
+INTERVALS = ("dataset", "architecture", "error", "low", "high")
 #: Architectures compared with all others at a time.
 BLOCK = 512
 
@@ -126,6 +127,7 @@ def tied_ranks(intervals: pd.DataFrame) -> pd.DataFrame:
     more than the number of architectures that are clearly better, whose interval ends below this
     one's begin; rank_worst likewise.
     """
+    check_columns(intervals, INTERVALS, "intervals")
     parts = []
     for _, part in intervals.groupby("dataset", sort=False):
         low, high = part["low"].to_numpy(), part["high"].to_numpy()
@@ -134,7 +136,7 @@ def tied_ranks(intervals: pd.DataFrame) -> pd.DataFrame:
             "rank_best": 1 + np.searchsorted(np.sort(high), low, "left"),
             "rank_worst": np.searchsorted(np.sort(low), high, "right"),
         }
-        chosen = part[["dataset", "architecture", "error", "low", "high"]].assign(**ranks)
+        chosen = part[[*INTERVALS]].assign(**ranks)
         parts.append(chosen.sort_values(["rank", "rank_best"], kind="stable"))
     result = pd.concat(parts, ignore_index=True)
     result.attrs = dict(intervals.attrs)
@@ -162,6 +164,7 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
       dataset  pairs  same  tau
     0   small      1     1  1.0
     """
+    check_columns(intervals, INTERVALS, "intervals")
     tables = {name: part.set_index("architecture") for name, part in intervals.groupby("dataset")}
     if reference not in tables:
         known = ", ".join(map(str, intervals["dataset"].unique()))

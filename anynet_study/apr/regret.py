@@ -87,8 +87,8 @@ def selection_regret(
     """
     check_level(level, resamples, seed)
     check_choice("keep", keep, Keep)
-    if not top or min(top) < 1:
-        raise UserError(f"top: {list(top)} are not counts of at least 1")
+    if not isinstance(top, Sequence) or not top or min(top) < 1:
+        raise UserError(f"top: {top} is no list of counts of at least 1, such as (1, 5, 10)")
     table = check_errors(errors).sort_index()
     roles.check(table.columns)
     noise: dict[str, Resampled] = {}

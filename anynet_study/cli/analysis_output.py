@@ -1,7 +1,7 @@
 """The tables of analyses for people, for other programs, and for LaTeX."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -115,17 +115,19 @@ class Terminal(Console):
 
 
 def print_tables(study: Study, names: list[str], whole: bool) -> None:
-    """Print every table, the reasons why others are missing, and what the tables leave out.
+    """Print every table, which others are missing, and what the tables leave out.
 
-    Long tables are only named, unless `whole`.
+    Long tables are only named, unless `whole`; why tables are missing is told only then.
     """
     console = Terminal(highlight=False, markup=False)
     console.print(f"{study.name}: {_heading(study)}")
     print_concerns(console, concerns_of(study))
+    said: set[str] = set()
     for name in names:
         table = study.tables[name]
         if len(table) <= MANY_ROWS or whole or name == "configurations":
-            print_analysis(console, study.analyses[name], study.called(table))
+            print_analysis(console, study.analyses[name], study.called(table), said)
+            said |= {*table.attrs.get("remarks", [])}
         else:
             console.print(f"\n{study.analyses[name].title}", style="bold")
             if name == "correlations":
@@ -134,8 +136,13 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
     reasons: dict[str, list[str]] = {}
     for name, reason in study.left_out.items():
         reasons.setdefault(with_remedy(reason), []).append(name)
-    for reason, left in reasons.items():
+    # Without roles, little can be asked; the other reasons are for those who miss a table.
+    told = {why: left for why, left in reasons.items() if whole or why == with_remedy(NO_ROLES)}
+    for reason, left in told.items():
         console.print(f"\nno table {', '.join(left)}: {reason}")
+    others = [name for why, left in reasons.items() if why not in told for name in left]
+    if others:
+        console.print(f"\nno table {', '.join(others)}: --table NAME says why")
     _print_left_out(console, study)
 
 
@@ -167,8 +174,10 @@ def print_concerns(console: Terminal, found: Sequence[Concern]) -> None:
         console.print(f"- {concern}")
 
 
-def print_analysis(console: Console, analysis: Analysis[Any], table: pd.DataFrame) -> None:
-    """A table under the title of its analysis."""
+def print_analysis(
+    console: Console, analysis: Analysis[Any], table: pd.DataFrame, said: Collection[str] = ()
+) -> None:
+    """A table under the title of its analysis, and remarks that were not `said` before."""
     name = analysis.name
     console.print(f"\n{analysis.title}", style="bold")
     if table.empty:
@@ -188,7 +197,7 @@ def print_analysis(console: Console, analysis: Analysis[Any], table: pd.DataFram
     rows = grid.rows if name == "correlations" else merge_repeats(grid).rows
     print_table(grid.headings, rows, left=grid.names, wide="split", console=console)
     for line in [WHY_NO_INTERVAL] * grid.lacks_intervals + remarks(table) + [analysis.note]:
-        if line:
+        if line and line not in said:
             console.print(line)
 
 

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 @with_study_options
 def analyze(
     source: Source,
-    table: Annotated[
-        str, opt("One or more of those below, with commas; or all that apply.")
-    ] = "all",
+    table: Annotated[str, opt("Names of the list below, with commas; or all that apply.")] = "all",
     layout: Annotated[str, opt("text (default), csv, json or latex.", "--format")] = "",
     as_json: Annotated[bool, opt("Same as --format json.", "--json")] = False,
     output: Annotated[
@@ -28,8 +26,8 @@ def analyze(
 ) -> None:
     """Analyze how rankings carry over from one dataset to others.
 
-    Each table states its method, the level of its intervals, and for what its p-values are
-    corrected.
+    Each table states its method, the level of its intervals, and for how many tests its p-values
+    are corrected.
 
     \b
     Examples:

@@ -46,9 +46,9 @@ def duplicates(
 ) -> None:
     """Find near duplicates: images that are the same but for light, compression or a frame.
 
-    A perceptual hash finds candidates among all pairs, and the correlation of their pixels, less
-    the local mean, judges them: a distance of 0 is the same image. `data info` tells exact
-    duplicates. 60,000 images are compared with 60,000 others in less than two minutes.
+    A perceptual hash finds candidates among all pairs. They are judged by the correlation of their
+    pixels, after the local mean is subtracted; at a distance of 0 they are the same. `data info`
+    lists exact duplicates. 60,000 images are compared with 60,000 others in less than two minutes.
 
     \b
     Examples:
@@ -162,7 +162,7 @@ def sample_images(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new test set of candidates by their selection frequency.
+    """Make a new test set from candidate images, by their selection frequency.
 
     The selection frequency of an image is the share of annotators who took it for its class. The
     strategies are those of "Do ImageNet Classifiers Generalize to ImageNet?": matched draws images

@@ -246,7 +246,7 @@ def info(
 ) -> None:
     """Show a dataset's classes, counts, split, statistics and faults.
 
-    Faults are duplicates, between the splits too, and unreadable images.
+    Faults are duplicates (also between the splits) and unreadable images.
 
     \b
     Examples:

@@ -10,6 +10,7 @@ from anynet_study.design_space import Population
 from anynet_study.dispatch import (
     Begun,
     SlurmForecast,
+    asked_site,
     begun_study,
     forecast,
     left_of,
@@ -33,8 +34,9 @@ def print_dry_run(sweep_file: Path, overrides: list[str], as_json: bool) -> None
 
 def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> None:
     """Print runs, predicted device time and memory by dataset; and jobs, or workers, for them."""
+    site = asked_site(sweep.launch)
     with made_aside(name for names in datasets_of(sweep) for name in names) as kept:
-        begun = begun_study(sweep, population, kept)
+        begun = begun_study(sweep, population, kept, site)
         cost = begun.cost
         priced = sweep_cost(sweep, population, cost, kept)
     items, runs = priced.items, len(priced.plan)
@@ -43,7 +45,7 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
     seconds_left = sum(run.seconds for run in left)
     slurm = None
     if sweep.launch.cluster == "slurm" and left:
-        slurm = forecast(StudyFolder.of(sweep), sweep, left)
+        slurm = forecast(StudyFolder.of(sweep), sweep, left, site)
     if as_json:
         told = {"runs": runs, "seconds": seconds, "device": cost.name, "predicted_by": cost.basis}
         told |= {"runs_left": len(left), "seconds_left": seconds_left, "refusal": begun.refusal}
@@ -61,6 +63,8 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
         print(f"done: {runs - len(left):,}; left: {len(left):,}, {duration(seconds_left)}")
     if slurm:
         print(*slurm_lines(slurm, sweep), sep="\n")
+        if site.silence:
+            print(f"Slurm does not answer; its usual limits are assumed ({site.silence})")
     elif left:
         workers = local_workers(sweep)
         print(f"about {duration(seconds_left / workers)} with {workers} workers on this machine")

@@ -46,7 +46,7 @@ def import_(
         bool | None, opt("Whether the values are accuracies or errors.", "--accuracy/--error")
     ] = None,
     fraction: Annotated[
-        bool | None, opt("Whether values are 0 to 1, or to 100.", "--fraction/--percent")
+        bool | None, opt("Whether values go up to 1 or to 100.", "--fraction/--percent")
     ] = None,
     columns: Annotated[
         list[str] | None,

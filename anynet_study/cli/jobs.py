@@ -59,7 +59,8 @@ def logs(
     """Show the log of a job or run, or list the jobs.
 
     For a run, its own lines in the log of the latest job that trained it are shown. Without a job
-    or run, the latest jobs are listed (--json: all): where each ran, and how it ended.
+    or run, the latest jobs are listed (--json: all): where each ran, how many of its runs are
+    recorded by now (by any job), and how it ended.
 
     \b
     Examples:
@@ -84,7 +85,10 @@ def logs(
     if not file.exists():
         raise WorkFailedError(f"{file}: nothing was written; job {log.job.job_id} has not begun")
     text = file.read_text(encoding="utf-8", errors="replace").splitlines() if err else log.lines()
-    print(*text[-lines:], sep="\n")
+    for line in text[-lines:]:
+        print(line)
+    if not text:
+        print(f"{file}: nothing was written", file=sys.stderr)
     if not err and log.err.exists() and log.err.stat().st_size:
         print(f"there is error output, too: see it with --err, or in {log.err}", file=sys.stderr)
 

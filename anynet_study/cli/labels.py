@@ -34,11 +34,11 @@ def relabel(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a dataset whose training labels a trained network gives; test images keep theirs.
+    """Make a dataset whose training labels come from a trained network; test labels stay.
 
     The study must have kept the weights of its runs (launch.keep=weights), and the network's
-    classes become those of the new dataset. Where both have a class, the share of the labels that
-    agree with the old ones is told.
+    classes become those of the new dataset. Of classes that the old one has too, the command prints
+    how many labels are the old ones.
 
     \b
     Example:

@@ -29,11 +29,11 @@ def pilot(
 ) -> None:
     """Try a recipe's learning rate and length before a study, on validation images.
 
-    Trains a few of the study's architectures in every combination, on every dataset, and holds a
-    tenth of the training images out to compare them by. The test images have no part in it. Of
-    each dataset it takes the shortest training whose mean error is within one standard error of
-    the lowest (over the architectures), and prints the lines to paste into the sweep. It is a study
-    of its own, NAME-pilot, and can be stopped and run again.
+    Trains a few of the study's architectures with every learning rate and length, on every dataset,
+    and compares them on a tenth of the training images, which is held out. The test images have no
+    part in it. For each dataset it takes the shortest training whose mean error is within one
+    standard error of the lowest (over the architectures), and prints the lines to paste into the
+    sweep. It is a study of its own, NAME-pilot, and can be stopped and run again.
 
     \b
     Examples:

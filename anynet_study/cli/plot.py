@@ -14,9 +14,7 @@ from anynet_study.errors import UserError
 def plot(
     source: Source,
     output: Annotated[Path, writes("Folder for the figures.")],
-    figure: Annotated[
-        str, opt("One or more of those below, with commas; or all that apply.")
-    ] = "all",
+    figure: Annotated[str, opt("Names of the list below, with commas; or all that apply.")] = "all",
     formats: Annotated[str, opt("png, pdf and svg, separated by commas.", "--format")] = "png,pdf",
     dpi: Annotated[int, opt("Pixels per inch of png.", min=50, max=1200)] = 200,
     width: Annotated[str, opt("Width of a figure: 8.5cm, 85mm, 3.4in, 245pt.")] = "",
@@ -25,7 +23,7 @@ def plot(
         opt("Size of its labels in points; all other text changes alike.", min=4, max=40),
     ] = None,
     rename: Annotated[
-        list[str] | None, opt("What a dataset is called on figures.", metavar="OLD=NEW,...")
+        list[str] | None, opt("Other names for datasets, on figures.", metavar="OLD=NEW,...")
     ] = None,
     style: Annotated[str, opt("A style of matplotlib: its name, or a file of settings.")] = "",
     as_is: AsIs = False,
@@ -63,8 +61,11 @@ def plot(
         print(*made.files.values(), sep="\n", end="\n" if made.files else "")
     if study.weights is not None:
         typer.echo("note: correlations in the figures are weighted, the points are not", err=True)
-    skipped = [f"no figure {figure.name}: {figure.left_out}" for figure in drawn if figure.left_out]
+    skipped = [made for made in drawn if made.left_out]
+    lines = [f"no figure {made.name}: {made.left_out}" for made in skipped]
     if len(skipped) == len(drawn):
-        raise UserError(f"{study.name}: {skipped[0]}")
-    for line in skipped:
+        raise UserError(f"{study.name}: {lines[0]}")
+    if skipped and figure == "all":
+        lines = [f"no figure {', '.join(made.name for made in skipped)}: --figure NAME says why"]
+    for line in lines:
         typer.echo(line, err=True)

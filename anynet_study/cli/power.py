@@ -28,19 +28,23 @@ def power(
     effect: Annotated[
         str, opt("True effective robustness, in points; asked with --images.")
     ] = "2,5",
-    scatter: Annotated[float, opt("Of models about their line, in points.")] = 1.0,
-    level: Annotated[float, opt("Of the intervals behind verdicts.")] = 0.95,
-    studies: Annotated[int | None, opt("How many are simulated; default: for seconds.")] = None,
+    scatter: Annotated[
+        float, opt("Standard deviation of models about their line, in points.")
+    ] = 1.0,
+    level: Annotated[float, opt("Level of the intervals behind verdicts.")] = 0.95,
+    studies: Annotated[
+        int | None, opt("How many studies to simulate; default: as many as take seconds.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how often a planned study would conclude "yes" or "no", by what is true.
+    """Say how often a planned study would conclude "yes" or "no", depending on what is true.
 
     Studies like the sweep's are simulated, with its numbers of architectures, targets, members of
     the source's family and replicates, and judged as `analyze` judges real ones. Nothing is trained
-    and no images are needed. The noise of training has to be told: a small study with replicates
-    of the same recipe has the ICC of each dataset in its table `noise`. Whether a model is robust
-    depends on the numbers of test images, and is asked where --images tells them: accuracies on
-    the own ones are then about 73% (half of them 66% to 79%), and 50% on the further ones.
+    and no images are needed. --icc says how large the noise of training is: take it from `analyze
+    --table noise` of a small study that has replicates and the same recipe. With --images, verdicts
+    on the robustness of a model are simulated as well: accuracies are then about 73% on the
+    source's own test images (for half of the models 66% to 79%), and 50% on the further ones.
 
     \b
     Examples:

@@ -28,7 +28,7 @@ def report(
 
     The page needs no other file and no network. Its figures are drawn in the browser: point at an
     architecture to see what it is, drag to mark some everywhere. Recipes of the study, and other
-    studies, are set side by side. For figures as files see also the command plot.
+    studies, are set side by side. The command plot draws figures as files.
 
     \b
     Examples:

@@ -61,7 +61,8 @@ def progress(folder: Path) -> Progress:
     if status.is_active and not status.jobs_unknown:  # other hosts' workers are not listed
         state = "running" if status.jobs_running or not status.jobs else "queued"
     else:
-        state = "not begun" if not recorded else "stopped" if status.missing else "done"
+        begun = recorded or status.jobs_lost
+        state = "not begun" if not begun else "stopped" if status.missing else "done"
     return Progress(
         folder.name,
         state,

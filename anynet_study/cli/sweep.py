@@ -128,7 +128,7 @@ def init(
     epochs: Annotated[int, opt("Passes over the training images.")] = 10,
     no_flip: Annotated[
         str,
-        opt("Datasets never mirrored in training: digits, letters.", "--no-flip"),
+        opt("Datasets whose images are never mirrored in training.", "--no-flip"),
     ] = "",
     output: Annotated[Path | None, writes("The file to write; default: sweeps/NAME.yaml.")] = None,
 ) -> None:
@@ -164,7 +164,7 @@ def init(
     file = output or Path("sweeps") / f"{name}.yaml"
     if file.exists():
         raise UserError(f"{file} exists already; name another file with -o, or remove it")
-    asked, within = names(networks), flops or f"{low:.4g}, {high:.4g}"
+    asked, within = names(networks), ", ".join(names(flops)) or f"{low:.4g}, {high:.4g}"
     drawn = DRAWN.format(space=space, count=count, flops=within)
     text = TEMPLATE.format(
         file=file,

@@ -29,12 +29,13 @@ REMEDIES = {
 
 
 def verify(store: StoreName, as_json: AsJson = False) -> None:
-    """Check that results are complete, and agree with their sources.
+    """Check that results are undamaged, and agree with their sources.
 
     Of a store: everything in it is read and compared with the checksums that it was written with.
     Of a study, its journals as well: the store is built again from them and compared; and the
     datasets that it trains and tests on, file by file. Of a release, every file is compared with
-    its SHA256SUMS. Nothing is changed. Exit code 1 if anything is wrong.
+    its SHA256SUMS. Nothing is changed. Exit code 1 if anything is wrong. Runs that a study still
+    lacks are not wrong: status counts them.
 
     \b
     Examples:
@@ -171,6 +172,6 @@ def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
 def _print(found: "list[Finding]", name: str, study: "StudyFolder | None") -> None:
     """Print findings, not as a table: names and commands must be easy to copy."""
     if not found:
-        print(f"{name}: all is well")
+        print(f"{name}: all is well with what is recorded")
     for finding in found:
         print(harmless(f"{finding.where}: {finding.what}\n  {_remedy(finding, name, study)}"))

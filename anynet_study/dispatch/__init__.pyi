@@ -1,6 +1,7 @@
 from .doctor import examine as examine
 from .dry_run import Begun as Begun
 from .dry_run import SlurmForecast as SlurmForecast
+from .dry_run import asked_site as asked_site
 from .dry_run import begun_study as begun_study
 from .dry_run import forecast as forecast
 from .dry_run import left_of as left_of

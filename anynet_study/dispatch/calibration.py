@@ -42,10 +42,13 @@ class Calibrated:
     ended: Mapping[str, float]
 
 
-def expected_on(launch: Launch) -> CostModel:
-    """The cost on the device that a study will get: Slurm is asked which GPU its partition has."""
+def expected_on(launch: Launch, site: Site | None = None) -> CostModel:
+    """The cost on the device that a study will get.
+
+    `site` tells which GPU its partition has; without it Slurm is asked, where it matters.
+    """
     asked = launch.cluster == "slurm" and asks_for_gpu(launch.slurm)
-    site = Site.ask() if asked else Site()
+    site = site or (Site.ask() if asked else Site())
     return expected_cost(launch.cluster, launch.slurm, site.gpu(launch.slurm.get("partition", "")))
 
 

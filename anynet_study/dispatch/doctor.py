@@ -85,9 +85,14 @@ def _safely(check: str, probe: Callable[[], Iterable[ProbeResult]]) -> list[Prob
 def probe_slurm() -> Iterator[ProbeResult]:
     """From one call of scontrol."""
     told = ask("scontrol", "show", "config")
-    if not told.works:
+    if not told.is_there:
         advice = "launch.cluster = local works without; for Slurm, go to its login node"
-        yield ProbeResult("Slurm", f"none here: {told.error or 'scontrol fails'}", advice, "note")
+        yield ProbeResult("Slurm", "none here", advice, "note")
+        return
+    if not told.works:
+        advice = "if this is its login node, try again later, or ask the site"
+        found = f"does not answer: {told.error or 'scontrol fails'}"
+        yield ProbeResult("Slurm", found, advice, "note")
         return
     pairs = (line.partition("=") for line in told.lines if "=" in line)
     config = {name.strip(): value.strip() for name, _, value in pairs}
@@ -344,6 +349,8 @@ def quota(folder: Path) -> ProbeResult:
     command = QUOTA_COMMANDS.get(kind, QUOTA_COMMANDS[""])
     told = ask(*command, *([str(point)] if kind == "lustre" else []))
     lines = [line for line in told.lines if str(point) in line] or told.lines
+    if not told.is_there:
+        return ProbeResult("quota", f"not known: there is no command {command[0]} here")
     if not told.works:
         return ProbeResult("quota", f"could not be asked: {told.error or command[0] + ' fails'}")
     if not lines:

@@ -17,8 +17,10 @@ from anynet_study.dispatch.submission import first_script
 from anynet_study.errors import UserError
 from anynet_study.planning import CostModel, Plan, PlannedRun, asks_for_gpu, load_views, make_plan
 from anynet_study.study_folder import StudyFolder
-from anynet_study.sweep import Sweep, stated
+from anynet_study.sweep import Launch, Sweep, stated
 
+#: Seconds that an estimate waits for an answer of Slurm.
+PATIENCE = 5.0
 #: Place in the population, dataset, recipe, rung, replicate.
 Kind = tuple[int, str, str, int, int]
 #: Seconds from a job's start to its first step: imports, plan, data. Measured on an idle CPU; that
@@ -64,9 +66,9 @@ class Begun:
     changes: Changes | None = None
 
 
-def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets) -> Begun:
+def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: Site) -> Begun:
     """What the study of a sweep has finished, and what it changes of it; `kept`: `load_dataset`."""
-    cost, study = expected_on(sweep.launch), StudyFolder.of(sweep)
+    cost, study = expected_on(sweep.launch, site), StudyFolder.of(sweep)
     reader = JournalReader(study.journals)
     recorded = reader.read()
     try:
@@ -105,12 +107,15 @@ def left_of(plan: Plan, done: Counter[Kind]) -> list[PlannedRun]:
     return left
 
 
-def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> SlurmForecast:
-    """What a launch of `runs` would be, if as many jobs ran at once as are allowed to.
+def asked_site(launch: Launch) -> Site:
+    """What a Slurm that answers soon tells of itself; its usual limits without one."""
+    return Site.ask(PATIENCE) if launch.cluster == "slurm" else Site()
 
-    Needs no Slurm: without one, its usual limits are taken for the site's.
-    """
-    site = Site.ask()
+
+def forecast(
+    study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun], site: Site
+) -> SlurmForecast:
+    """What a launch of `runs` would be, if as many jobs ran at once as are allowed to."""
     work = [sum(run.seconds for run in job) for job in pack_jobs(sweep.launch, runs)]
     options, script = first_script(study, sweep, site, max(work), len(work))
     on_gpu = asks_for_gpu(sweep.launch.slurm)

@@ -35,6 +35,7 @@ PASSING_KINDS = NODE_KINDS | {"oom"}
 EVERY_KIND = PASSING_KINDS | {"data", "code"}
 #: At most this many bytes are read, from the end of a log.
 TAIL_BYTES = 1 << 20
+HEAD_BYTES = 1 << 12
 #: The kind and words of a worker's end that nobody explains.
 KILLED: tuple[FailureKind, str] = ("node", "killed, perhaps for want of memory")
 
@@ -72,7 +73,8 @@ def ending(logs: Path, job: SubmittedJob) -> Ending | None:
     path = alive_file(logs, job.job_id)
     said = Said.read(path)
     if said is None:
-        return Ending({}, "", "", "", 0.0) if job.log(logs, "out").exists() else None
+        log = job.log(logs, "out")
+        return Ending({}, "", "", host_in(log), 0.0) if log.exists() else None
     kind, words = _reason(tail(job.log(logs, "err"), said.before))
     if said.left:
         words = said.left if (kind, words) == KILLED else words
@@ -101,6 +103,13 @@ def tail(path: Path, start: int = 0) -> str:
             return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+def host_in(log: Path) -> str:
+    """Where a job ran, as submitit writes at the beginning of its log; "" if it did not."""
+    with log.open("rb") as file:
+        found = re.search(rb"\bhostname=([^,)\s]+)", file.read(HEAD_BYTES))
+    return found[1].decode("utf-8", "replace") if found else ""
 
 
 @dataclass(frozen=True)

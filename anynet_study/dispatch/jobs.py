@@ -32,7 +32,7 @@ class ListedJob:
     #: squeue is silent, or on a machine that cannot be seen from here.
     state: str
     host: str
-    #: Its runs, and those of them that are recorded.
+    #: Its runs, and those of them that are recorded by now, by whichever job.
     runs: int
     recorded: int
     #: Why it waits, or how it ended with runs left.
@@ -64,7 +64,9 @@ def list_jobs(
                 state, host, note = "unknown", job.host, "cannot be seen from here"
             elif live is None and done < len(job.runs):
                 state, note = "unknown", ""
-            note = note or ("" if state != "ended" else "its log says why")
+            if state == "ended":
+                note = note or "its log says why"
+                note += "; by now all its runs are recorded" * (done == len(job.runs))
         listed.append(ListedJob(job.job_id, state, host, len(job.runs), done, note))
     return listed
 

@@ -273,7 +273,7 @@ class WorkerJournals(AbstractContextManager["WorkerJournals"]):
             self._runs = JournalWriter(self._study.new_journal())
         self._runs.append(row)
         self.state.ends(row.run_id)
-        with_error = f" with error {row.error:.2f}%" if row.status == "completed" else ""
+        with_error = f" (test error {row.error:.2f}%)" if row.status == "completed" else ""
         why = f": {row.message}" if row.message else ""
         print(
             f"{row.run_id} {row.dataset} {row.architecture} {row.status}{with_error} in "

@@ -241,7 +241,8 @@ def submitted_by(executor: submitit.Executor, task: Task, count: int) -> list["s
         words = str(error)
     except OSError as error:
         words = error.strerror or str(error)
-    raise RefusedError(" ".join(words.replace("sbatch: error: ", "").split()))
+    lines = (line.removeprefix("sbatch: error: ").strip() for line in words.splitlines())
+    raise RefusedError("; ".join(filter(None, lines)))
 
 
 def _left_by_submitit(folder: Path, token: str) -> list[Path]:

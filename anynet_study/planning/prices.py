@@ -60,12 +60,13 @@ class CostModel:
     def basis(self) -> str:
         """In words, what predictions are made by."""
         kind = "estimate for" if self.is_estimate else "prices of"
-        built_in = f"built-in {kind} one {self.name}"
         if not self.runs:
-            return built_in
+            return f"built-in {kind} one {self.name} that is idle; finished runs will correct it"
         error = "" if math.isnan(self.error) else f", median error {100 * self.error:.0f}%"
         runs = counted(self.runs, "finished run")
-        return f"{built_in}, times {self.factor:.2g} (measured on {runs}{error})"
+        return (
+            f"built-in {kind} one {self.name}, times {self.factor:.2g} (measured on {runs}{error})"
+        )
 
 
 #: Seconds for one of each feature, by device. Those of a CPU core are fitted with

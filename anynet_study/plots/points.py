@@ -168,10 +168,11 @@ def legend_of_marks(
     `of` says on which dataset best and worst are.
     """
     counts = {mark: round(int((marks == mark).sum()) / max(count, 1)) for mark in LOOKS}
+    low, high = counts["top"], counts["worst"]
     names = {
         "": "architecture",
-        "top": f"lowest {counts['top']} errors on the {of}",
-        "worst": f"highest {counts['worst']}",
+        "top": f"lowest {low} errors on the {of}" if low > 1 else f"lowest error on the {of}",
+        "worst": f"highest {high}" if high > 1 else "highest error",
     }
     shown = [mark for mark in LOOKS if mark == "" or counts[mark]]
     handles = [

@@ -118,9 +118,13 @@ def interval(low: float, high: float, digits: int = 2) -> str:
     return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
-def estimate(value: float, low: float, high: float, digits: int = 2) -> str:
-    """Write an estimate with its interval, as `0.81 [0.62, 0.91]`."""
-    return f"{number(value, digits)} {interval(low, high, digits)}"
+def estimate(value: float, low: float, high: float, digits: int = 2, separator: str = " ") -> str:
+    """Write an estimate with its interval, as `0.81 [0.62, 0.91]`.
+
+    It has no further decimals, as a small `number` has, where the interval does not tell it from 0.
+    """
+    rounded = 0.0 if low <= 0 <= high and round(value, digits) == 0 else value
+    return f"{number(rounded, digits)}{separator}{interval(low, high, digits)}"
 
 
 def compact(value: float) -> str:

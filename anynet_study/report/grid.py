@@ -136,20 +136,22 @@ def with_interval(
     estimate: float, low: float, high: float, separator: str = " ", digits: int = 2
 ) -> str:
     """`0.81 [0.62, 0.91]`; `– [0.62, 1.00]` of what is not known but for its interval."""
-    value = "–" if pd.isna(estimate) else wording.number(estimate, digits)
     if pd.notna(low) and pd.notna(high):
-        return f"{value}{separator}{wording.interval(low, high, digits)}"
+        return wording.estimate(estimate, low, high, digits, separator)
+    value = wording.number(estimate, digits)
     return value if pd.isna(estimate) else f"{value}{separator}{NO_INTERVAL}"
 
 
 def _cell(name: str, value: Any) -> str:
-    if isinstance(value, str):
-        return value
+    if not types.is_scalar(value):
+        return str(value)
     if pd.isna(value):
         return "–"
-    if isinstance(value, bool):
+    if types.is_bool(value):
         return "yes" if value else "no"
-    if isinstance(value, int) or types.is_integer(value):
+    if not types.is_number(value):
+        return str(value)
+    if types.is_integer(value):
         return f"{value:,}"
     if P_VALUE.fullmatch(name):
         return p_value(value)
@@ -157,7 +159,9 @@ def _cell(name: str, value: Any) -> str:
         return f"{100 * value:.0f}%"
     if name == "effective":
         return f"{value:.1f}"
-    return wording.number(value) if math.isfinite(value) else "∞"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return wording.number(value)
 
 
 def p_value(p: float) -> str:

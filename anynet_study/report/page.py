@@ -8,7 +8,8 @@ analysis.
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from anynet_study.analyses import SECTIONS, concerns_of, findings
+from anynet_study.analyses import FIGURES, SECTIONS, concerns_of, findings
 from anynet_study.analysis import Analysis, remarks
 from anynet_study.errors import UserError, counted
 from anynet_study.files import write_text
@@ -95,7 +96,8 @@ def write_report(
     The page needs no other file. Every file is replaced as a whole, the page last. The same study
     gives the same files, except for the time in the page. Analyses that cannot be computed (too few
     architectures, no replicates, ...) are left out, and the page says why. `figures` are names of
-    figures to write as `figures/*.png|svg|csv` and to fold into the page. The studies `beside` are
+    figures to write as `figures/*.png|svg|csv` and to fold into the page, beside those of analyses
+    that are no part of the package: the browser draws none of these. The studies `beside` are
     compared with this one, dataset by dataset.
 
     Raises:
@@ -107,7 +109,8 @@ def write_report(
         summary = summarise(study.store)
         study.make(study.known_tables)
         study.read_all()
-    drawn = draw_figures(study, folder / "figures", figures)
+    own = [name for name in study.known_figures if name not in (*FIGURES, *figures)]
+    drawn = draw_figures(study, folder / "figures", [*figures, *own])
     for name in set(study.known_figures).difference(figure.name for figure in drawn):
         remove_figure(folder / "figures", name)
     _write_tables(study, summary, folder / "tables")
@@ -197,13 +200,11 @@ def sections(
     heading = "The same architectures everywhere"
     made = [PageSection("explore", "Explore", heading, template="explore.html")]
     for section in SECTIONS:
-        blocks = [
-            block
-            for analysis in study.analyses.values()
-            if analysis.section == section.id
-            for block in [analysis_block(study, analysis, figures)]
-            if not block.is_empty
-        ]
+        analyses = [it for it in study.analyses.values() if it.section == section.id]
+        common = repeated_remarks(study, analyses)
+        section = replace(section, lead=" ".join(filter(None, [section.lead, *common])))
+        blocks = [analysis_block(study, analysis, figures, common) for analysis in analyses]
+        blocks = [block for block in blocks if not block.is_empty]
         if section.id in OF_TRAINING and not summary.sweep:  # imported: what they lack is no news
             blocks = [block for block in blocks if block.table or block.folded or block.figures]
             section = replace(section, optional=True)
@@ -221,10 +222,23 @@ def sections(
     ]
 
 
+def repeated_remarks(study: Study, analyses: Iterable[Analysis[Any]]) -> list[str]:
+    """Sentences that several of the tables shown of these analyses would say below them."""
+    shown = [study.tables[it.name] for it in analyses if it.shown and it.name in study.tables]
+    times = Counter(said for table in shown for said in table.attrs.get("remarks", []))
+    return [said for said, count in times.items() if count > 1]
+
+
 def analysis_block(
-    study: Study, analysis: Analysis[Any], figures: Mapping[str, DrawnFigure]
+    study: Study,
+    analysis: Analysis[Any],
+    figures: Mapping[str, DrawnFigure],
+    said: Collection[str] = (),
 ) -> Block:
-    """What the page shows of one analysis: its table, open or folded, and its figures."""
+    """What the page shows of one analysis: its table, open or folded, and its figures.
+
+    Remarks that the section has `said` already are left out.
+    """
     table = study.tables.get(analysis.name) if analysis.shown else None
     drawn = [figures[figure.name] for figure in analysis.figures if figure.name in figures]
     absent = [
@@ -238,6 +252,7 @@ def analysis_block(
         )
     shown = None if table is None else grid_of(study.called(table), analysis, wording.letter(table))
     notes = [] if table is None else [analysis.note, *remarks(table)]
+    notes = [note for note in notes if note not in said]
     return Block(
         heading=analysis.heading,
         text=analysis.lead,

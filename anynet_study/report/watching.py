@@ -19,6 +19,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 
 from anynet_study import apr
+from anynet_study.analyses import concerns_so_far
 from anynet_study.dispatch import JournalReader, OpenStudy, Status, current_status
 from anynet_study.errors import UserError
 from anynet_study.store import read_journal, read_journals
@@ -72,7 +73,8 @@ class Watch:
         failures = failed["message"].agg(["size", "first"]).reset_index().astype(str)
         return {
             "name": self.study.sweep.name,
-            "active": status.is_active,
+            "active": None if status.jobs_unknown else status.is_active,
+            "concerns": [str(it) for it in concerns_so_far(self.study, self._reader)],
             "lines": [line for line in self._say(status) if line],
             "datasets": [[name, *counts] for name, counts in status.datasets.items()],
             "failures": failures.to_numpy().tolist(),

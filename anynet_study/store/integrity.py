@@ -149,7 +149,7 @@ def _changed(file: h5py.File, there: Objects) -> Iterator[Finding]:
         return
     written = written_checksums(file)
     size = sum(getattr(item, "nbytes", 0) for item in there.values())
-    with progress_if_long("reading (MB)", size >> 20) as report:
+    with progress_if_long("reading", size >> 20, f"/{size >> 20} MB") as report:
         found = checksums(there, lambda done: report(done >> 20))
     for place in sorted(written.keys() - found.keys()):
         yield Finding(f"/{place}", "is missing")

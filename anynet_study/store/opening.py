@@ -73,7 +73,8 @@ def open_store(path: Path) -> Iterator[h5py.File]:
     damaged, also where damage shows only while reading inside the block.
     """
     if not path.is_file():
-        raise UserError(f"{path}: no such results store")
+        inside = f"; there is {path / 'results.h5'}" if (path / "results.h5").is_file() else ""
+        raise UserError(f"{path}: no such results store{inside}")
     with path.open("rb"):
         pass  # a file that may not be read is an OSError that names it, unlike HDF5's
     with naming_damage(path), opened(path) as file:

@@ -376,6 +376,9 @@ def find_store(where: str | Path) -> ResultStore:
                 raise UserError(f"{place}: holds the results of the study {made}, not of {said}")
             return store
     folder = next((p.parent for p in places[1:] if (p.parent / "sweep.yaml").is_file()), None)
+    if folder is not None and not any((folder / "journals").glob("*.arrow")):
+        progress = f"its progress: anynet-study status {where}"
+        raise UserError(f"{folder}: no run is recorded yet, so there are no results; {progress}")
     if folder is not None:
         raise UserError(f"{folder}: holds no results.h5 yet; make it: anynet-study collect {where}")
     there = sorted(path.parent.name for path in Path("studies").glob("*/results.h5"))

@@ -86,7 +86,8 @@ def runs_an_hour(length: Length) -> Callable[[Setup], Iterator[Row]]:
 
 def _wall(task: Task) -> float:
     """Seconds of a study, from its command to its last result on disk."""
-    command = ("-m", "benchmarks.training.study", "SWEEP", "OUT", f"launch.at_once={RUNS}")
+    asked = f"launch.at_once={RUNS}", "launch.workers=1"
+    command = ("-m", "benchmarks.training.study", "SWEEP", "OUT", *asked)
     out = task.folder / "study"
     (found,) = measure([Way("fast", "study", (command,))], task, out, task.opened().plan).values()
     return found.wall

@@ -96,12 +96,15 @@ def test_configurations_of_any_number_of_stages(tmp_path: Path, fewest: int, mos
         assert f"{cell['mean']:.1f}±{cell['std']:.1f} ({best})" in text
 
 
-def test_tables_that_cannot_be_made_say_why(wide: Path) -> None:
+def test_tables_that_cannot_be_made_are_named_and_say_why_where_asked(wide: Path) -> None:
     whole = run(wide)
     assert max(map(len, whole.splitlines())) <= 80
     text = " ".join(whole.split())
     assert re.search("no table match, .*?: no source dataset with targets is known", text)
-    assert re.search("no table .*noise.*: no replicates are known", text)
+    assert re.search("no table [^:]*noise[^:]*: --table NAME says why", text)
+    assert "no replicates are known" not in text
+    asked = " ".join(run(wide, "--table", "correlations,noise").split())
+    assert "no table noise: no replicates are known" in asked
     assert "constant: every error is 50" in text
     assert "105 rows: --table correlations" in text
     with pytest.raises(UserError, match="no table drivers: the parameters of the arch"):

@@ -74,7 +74,7 @@ def test_networks_that_guess(guess: float, images: float, expected: bool | None)
     assert [it.serious for it in found] == ([] if expected is None else [expected])
     if expected:
         assert found[0].said == (
-            "Not shown to do better than guessing: 24 of 60 architectures on a (guessing errs "
+            "Not shown to do better than guessing: 24 of 60 architectures on a (error of guessing: "
             "50.0%). Their order there says nothing about them."
         )
         assert found[0].advice.startswith("Train longer or with a higher learning rate on a")
@@ -105,6 +105,14 @@ def test_noise_that_hides_the_architectures() -> None:
     assert "most of the differences between single runs on a (ICC 0.3" in found.said
 
 
+@pytest.mark.parametrize(("twice", "kind"), [(3, []), (4, ["noise"])])
+def test_a_few_replicates_are_no_evidence_of_noise(twice: int, kind: list[str]) -> None:
+    """As of a study that has just begun: everything would look like noise."""
+    table = runs({"a": [20.0] * 60}, replicates=2, noise=1.0)
+    once = table["replicate"].eq(1) & (table["architecture"].astype(int) >= twice)
+    assert [name for name, _ in kinds(Evidence.of(table[~once], datasets(90.0)))] == kind
+
+
 def test_runs_that_lack_or_failed() -> None:
     table = runs({"a": list(np.linspace(10, 40, 60)), "b": list(np.linspace(10, 40, 50))})
     table.loc[table.index[:2], ["status", "error"]] = ["failed", math.nan]
@@ -114,6 +122,12 @@ def test_runs_that_lack_or_failed() -> None:
         "2 of 110 runs failed (2 on a).",
     ]
     assert kinds(Evidence.of(table, datasets(90.0), planned={"a": 200}))[0] == ("missing", True)
+
+
+def test_more_architectures_are_advised_only_where_all_that_are_asked_for_are_there() -> None:
+    few = runs({"a": list(np.linspace(10, 40, 9))})
+    advice = [concerns(Evidence.of(few, datasets(90.0), planned={"a": n}))[-1] for n in (9, 60)]
+    assert [it.advice.partition(" (")[0] for it in advice] == ["Take more", ""]
 
 
 @pytest.mark.parametrize(("count", "told"), [(49, False), (9, True), (50, None)])
@@ -144,7 +158,7 @@ def test_a_store_and_a_table_are_understood(tmp_path: Path) -> None:
     store = write_store(tmp_path / "s", study, run_records(study, failed={0}), planned)
     found = concerns_of(load(store, resamples=200))
     assert [it.kind for it in found] == ["guessing", "missing", "failed"]
-    assert "40 of 60 architectures on target-0 (guessing errs 80.0%)" in found[0].said
+    assert "40 of 60 architectures on target-0 (error of guessing: 80.0%)" in found[0].said
     table = study_of("t", Options(resamples=100), errors=study.errors[["base"]])
     assert concerns_of(table) == []
 

@@ -1,5 +1,6 @@
 """The registry holds together, and a loaded study computes what it declares, once."""
 
+import pandas as pd
 import pytest
 from synthetic_study import ROLES, noisy, population, true_errors
 
@@ -56,7 +57,9 @@ def test_a_table_is_computed_once_and_says_how(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = study.table("match")
-    assert study.table("match") is table
+    made = study.tables["match"]
+    pd.testing.assert_frame_equal(study.table("match"), table)
+    assert study.tables["match"] is made
     assert study.get("drivers") is None
     assert study.left_out == {"drivers": "the parameters of the architectures are not known"}
     how = {"method": "pearson", "level": 0.9, "resamples": 100, "seed": 0, "weighted": False}

@@ -45,7 +45,8 @@ def trained(tmp_path_factory):
     """A study of four architectures, its weights kept; only digits are learnt."""
     folder = tmp_path_factory.mktemp("kept")
     changes = ["population.count=4", "launch.keep=weights", "name=kept", "replicates.count=1"]
-    changes += ["recipes.basic.warmup_epochs=0.5"]
+    changes += ["recipes.basic.warmup_epochs=0.5", "recipes.basic.epochs=4"]
+    changes += [f"datasets.{name}.per_class=50" for name in ("gratings", "blobs")]
     others = ("digits-5", "gratings", "blobs")
     changes += [f"recipes.basic.overrides.{name}.epochs=1" for name in others]
     train(folder, SWEEPS / "quickstart.yaml", *changes)

@@ -188,7 +188,7 @@ def test_the_dry_run_says_what_predicted_it(
     monkeypatch.chdir(tmp_path)
     print_cost(study.sweep, study.population)
     before = capsys.readouterr().out
-    assert "predicted by: built-in prices of one CPU core\n" in before
+    assert "prices of one CPU core that is idle; finished runs will correct it\n" in before
     assert not list(tmp_path.iterdir())
     records = [took(run, 3600.0, 1e9 + i) for i, run in enumerate(study.plan[:6])]
     (tmp_path / "studies/timed").mkdir(parents=True)

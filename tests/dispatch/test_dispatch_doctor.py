@@ -114,9 +114,18 @@ def test_requeueing_preemption_is_fine(site: Path) -> None:
     assert (told.found, told.level) == ("REQUEUE (partition_prio)", "ok")
 
 
-def test_without_slurm_the_rest_is_probed(site: Path) -> None:
+@pytest.mark.parametrize(
+    ("is_there", "said"),
+    [(False, "none here"), (True, "does not answer: no such service")],
+)
+def test_without_slurm_the_rest_is_probed(
+    site: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool, said: str
+) -> None:
+    if not is_there:
+        monkeypatch.setenv("PATH", str(site / "none"))
     told = found(site)
-    assert told["Slurm"].found == "none here: no such service"
+    assert told["Slurm"].found == said
+    assert ("there is no command" in told["quota"].found) is not is_there
     assert not {"MaxArraySize", "sacct", "partitions"} & set(told)
     assert {"this machine", "GPUs here", "file system", *FILE_PROBES} <= set(told)
 
@@ -176,13 +185,10 @@ def test_the_mount_that_was_made_last_counts(monkeypatch: pytest.MonkeyPatch) ->
     assert mount_of(Path("/homeless")) == ("ext4", Path("/"))
 
 
-def test_a_command_that_is_slow_or_missing_is_an_answer(
-    site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("anynet_study.dispatch.slurm.commands.PATIENCE", 0.2)
+def test_a_command_that_is_slow_or_missing_is_an_answer(site: Path) -> None:
     command("slow", "sleep 5")
-    assert ask("slow").error == "slow does not answer"
-    assert ask("no-such-command").error == "there is no no-such-command"
+    assert ask("slow", patience=0.2).error == "slow does not answer"
+    assert ask("no-such-command").error == "there is no command no-such-command"
 
 
 def test_the_command_s_table_fits_and_json_has_it_all(

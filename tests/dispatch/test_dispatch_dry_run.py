@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from fake_slurm import program
 from tiny_study import RUNS, TINY, Type
 
 from anynet_study.cli.dry_run import slurm_lines
 from anynet_study.data import load_dataset
 from anynet_study.dispatch.dry_run import START_UP_CPU, START_UP_GPU, SlurmForecast, forecast
 from anynet_study.dispatch.opened import OpenStudy, open_sweep
+from anynet_study.dispatch.slurm.site import Site
 from anynet_study.planning.cost import sweep_cost
 from anynet_study.planning.plan import Plan
 from anynet_study.planning.prices import CPU_CORE
@@ -35,7 +37,7 @@ def forecast_of(hours: list[float], **launch: object) -> SlurmForecast:
     plan: Plan = sweep_cost(sweep, sample(sweep.population), CPU_CORE).plan
     assert len(plan) == RUNS
     plan = plan.with_seconds(length * HOUR for length in hours * 4)
-    return forecast(StudyFolder(Path("studies/tiny")), sweep, plan)
+    return forecast(StudyFolder(Path("studies/tiny")), sweep, plan, Site())
 
 
 def test_jobs_and_their_lengths() -> None:
@@ -82,6 +84,25 @@ def test_a_time_limit_costs_a_start_each_time_it_is_hit() -> None:
     times = 3  # 50 minutes each
     assert told.mean_job == pytest.approx(2 * HOUR + times * START_UP_GPU)
     assert told.hours == pytest.approx(12 * told.mean_job / HOUR)
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+def test_a_silent_controller_is_waited_for_once_and_told_of(
+    tmp_path: Path, type_: Type, monkeypatch: pytest.MonkeyPatch, gpu: bool
+) -> None:
+    """Every command of Slurm notes that it was called, and hangs."""
+    (tmp_path / "bin").mkdir()
+    for name in ("scontrol", "sinfo", "squeue"):
+        program(tmp_path / "bin", name, f"echo $0 >>{tmp_path}/asked; exec sleep 60")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    monkeypatch.setattr("anynet_study.dispatch.dry_run.PATIENCE", 0.2)
+    (tmp_path / "sweep.yaml").write_text(TINY)
+    on_gpu = ["launch.slurm.gpus_per_node=1"] * gpu
+    told = type_("launch", "sweep.yaml", "--cluster", "slurm", "--dry-run", *on_gpu)
+    assert told.code == 0, told.err
+    said = "Slurm does not answer; its usual limits are assumed (scontrol does not answer)\n"
+    assert told.out.count(said) == 1
+    assert (tmp_path / "asked").read_text().split() == [f"{tmp_path}/bin/scontrol"]
 
 
 EVALUATIONS = """

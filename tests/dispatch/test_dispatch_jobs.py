@@ -33,6 +33,8 @@ def test_cancel_ends_the_jobs_that_bear_the_study_s_mark(tiny: OpenStudy, type_:
     command("squeue", "true")
     assert type_("cancel", "tiny").out == "no job of studies/tiny runs or waits\n"
     assert Path("cancelled").read_text().split() == ["7"]
+    (listed,) = json.loads(type_("list", "--json").out)
+    assert (listed["state"], listed["recorded"]) == ("stopped", 0)
 
 
 @pytest.mark.parametrize("comment", ["anynet-study:0123456789ab", ""])
@@ -96,6 +98,9 @@ def test_logs_finds_the_latest_job_that_was_at_a_run(tiny: OpenStudy, type_: Typ
     assert type_("logs", "tiny", run, "--path").out == "studies/tiny/logs/9_0_log.out\n"
     assert type_("logs", "tiny", "9", "--lines", 1).out == f"{run} digits a begins\n"
     assert type_("logs", "tiny", "7_0", "--err").out == "a warning\n"
+    (tiny.folder.logs / "7_0_0_log.err").write_text("")
+    empty = type_("logs", "tiny", "7_0", "--err")
+    assert (empty.out, empty.line) == ("", "studies/tiny/logs/7_0_0_log.err: nothing was written")
 
 
 def test_logs_refuses_what_is_no_job_or_run_in_a_line(tiny: OpenStudy, type_: Type) -> None:
@@ -114,7 +119,10 @@ def test_logs_lists_jobs_and_how_they_ended(tiny: OpenStudy, type_: Type) -> Non
     mark = f"anynet-study:{token}"
     with JournalWriter(tiny.folder.new_journal()) as writer:
         writer.append(row(**tiny.plan[0].named()))
-    (tiny.folder.logs / "7_0_0_log.out").touch()
+    begun = (
+        "submitit INFO - Starting with JobEnvironment(job_id=7_0, hostname=n1.site, node=0(1))\n"
+    )
+    (tiny.folder.logs / "7_0_0_log.out").write_text(begun)
     killed_at(tiny, "7_1", 1, err=LIMIT)
     command(
         "squeue", f"echo '7_2|RUNNING|100|n3|None|{mark}'; echo '7_3|PENDING|N/A||Priority|{mark}'"
@@ -127,13 +135,17 @@ def test_logs_lists_jobs_and_how_they_ended(tiny: OpenStudy, type_: Type) -> Non
         ("7_3", "waits", "Priority"),
         ("7_4", "ended", "never began"),
     ]
+    assert rows[0]["host"] == "n1.site"
     with JournalWriter(tiny.folder.new_journal()) as writer:
         for run in tiny.plan[1:9]:
             writer.append(row(**run.named()))  # by other jobs
     rows = json.loads(type_("logs", "tiny", "--json").out)
     of_two = [(it["state"], it["note"], it["recorded"]) for it in (rows[1], rows[4])]
-    limit = "ended at the job's time limit"
-    assert of_two == [("ended", limit, 2), ("ended", "never began", 2)], "others did its runs"
+    notes = [
+        f"{why}; by now all its runs are recorded"
+        for why in ("ended at the job's time limit", "never began")
+    ]
+    assert of_two == [("ended", note, 2) for note in notes], "others did its runs"
     lines = type_("logs", "tiny", "--lines", 2).out.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[-1] == "the latest 2 of 5 jobs; more with --lines"

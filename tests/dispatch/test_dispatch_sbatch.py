@@ -66,7 +66,7 @@ def test_what_a_refusal_means(
     refused = refusal(folder, words, code=3)
     means = refused.is_full, refused.is_counted, refused.is_certain
     assert means == (is_full, is_counted, is_certain)
-    said = " ".join(words.replace("sbatch: error: ", "").split()) or "exit status 3"
+    said = "; ".join(words.replace("sbatch: error: ", "").splitlines()) or "exit status 3"
     assert said in refused.words
     assert "sbatch: error" not in refused.words
     assert str(refused).startswith(f"sbatch: {refused.words}")

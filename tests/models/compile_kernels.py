@@ -1,18 +1,17 @@
 """Triton's own compiler and keys for the kernels of a GPU, on a machine that has none.
 
-    python compile_kernels.py count|compile SM
+    python compile_kernels.py
 
-count: the variants that the kernels would be compiled for, by name, over sampled architectures.
-compile: machine code of a GPU of architecture SM (80, 90) for each kernel in each of its ways, for
-90 with each width of a tile.
-Prints JSON. A program of its own: what Triton's interpreter has imported is never compiled.
+Counts the variants that the kernels would be compiled for over sampled architectures, and makes
+machine code of GPUs of architecture 80 and 90 for each kernel in each of its ways, for 90 with each
+width of a tile. Prints JSON: variants by kernel, under "counted", "80" and "90". A program of its
+own: what Triton's interpreter has imported is never compiled.
 """
 
 import json
 import math
 import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 os.environ.pop("TRITON_INTERPRET", None)
@@ -33,8 +32,8 @@ ARCHITECTURES, RESOLUTIONS, BATCHES = 15, (32, 224), (2, 256)
 WHOLE, IMAGES, SIDE = 1, 4, 32
 #: Residual and ReLU of the layers of blocks: the first ones, the shortcut, the last.
 WAYS = ((False, True), (False, False), (True, True))
-#: One for each width of a tile, and a channel alone.
-WIDTHS = (8, 32, 48, 1)
+#: The last of them needs most of a tile: it alone is compiled for each width, and a channel alone.
+WIDTHS = (8, 32, 1)
 
 
 class NoGpu:
@@ -42,35 +41,42 @@ class NoGpu:
 
     def __init__(self, capability: int) -> None:
         self.get_current_target = lambda: GPUTarget("cuda", capability, 32)
-
-    def get_current_device(self) -> int:
-        return 0
+        self.get_current_device = lambda: capability  # what is compiled is kept by device
 
     def get_current_stream(self, device: int) -> int:
         return 0
 
 
-def main(what: str, capability: int) -> None:
-    driver.set_active(NoGpu(capability))
-    found = dict[str, set[str]]()
+def main() -> None:
+    found: dict[str, dict[str, set[str]]] = {"counted": {}, "80": {}, "90": {}}
 
-    def seen(*, key: str, fn: Any, **_: object) -> bool:
-        found.setdefault(fn.name, set()).add(key)
-        return what == "count"  # then nothing is compiled, and nothing run
+    def hook(part: str) -> Callable[..., bool]:
+        def seen(*, key: str, fn: Any, **_: object) -> bool:
+            found[part].setdefault(fn.name, set()).add(key)
+            return part == "counted"  # then nothing is compiled, and nothing run
 
-    knobs.runtime.jit_cache_hook = seen
-    if what == "compile":
-        JITFunction.__getitem__ = _compile_only
-        maps = [(48, torch.float32), *((it, torch.bfloat16) for it in WIDTHS)]
-        for width, dtype in maps if capability == 90 else maps[:1]:
-            run_kernels(torch.empty(2, 3, 3, width, dtype=dtype).permute(0, 3, 1, 2))
-    else:
-        sampled = list(DesignSpace.anynetx().sample(ARCHITECTURES, flops=(360e6, 400e6), seed=0))
-        for maps in maps_of_layers(sampled):
-            run_kernels(maps)
-        for architecture in sampled[:WHOLE]:
-            run_network(architecture)
-    print(json.dumps({name: len(keys) for name, keys in found.items()}))
+        return seen
+
+    driver.set_active(NoGpu(90))
+    knobs.runtime.jit_cache_hook = hook("counted")
+    sampled = list(DesignSpace.anynetx().sample(ARCHITECTURES, flops=(360e6, 400e6), seed=0))
+    for maps in maps_of_layers(sampled):
+        run_kernels(maps)
+    for architecture in sampled[:WHOLE]:
+        run_network(architecture)
+    JITFunction.__getitem__ = _compile_only
+    for capability in (80, 90):
+        driver.set_active(NoGpu(capability))
+        knobs.runtime.jit_cache_hook = hook(str(capability))
+        run_kernels(maps_of(48, torch.float32))
+    run_kernels(maps_of(48, torch.bfloat16))
+    for width in WIDTHS:
+        run_kernels(maps_of(width, torch.bfloat16), WAYS[-1:])
+    print(json.dumps({part: {name: len(it) for name, it in found[part].items()} for part in found}))
+
+
+def maps_of(width: int, dtype: torch.dtype) -> Tensor:
+    return torch.empty(2, 3, 3, width, dtype=dtype).permute(0, 3, 1, 2)
 
 
 def _compile_only(kernel: Any, grid: Any) -> Any:
@@ -91,10 +97,10 @@ def maps_of_layers(sampled: list[Architecture]) -> Iterator[Tensor]:
         yield torch.empty(batch, side, side, channels, dtype=torch.bfloat16).permute(0, 3, 1, 2)
 
 
-def run_kernels(maps: Tensor) -> None:
+def run_kernels(maps: Tensor, ways: Sequence[tuple[bool, bool]] = WAYS) -> None:
     """Forward in training and in evaluation, and backward, in each way that layers have."""
     numbers = torch.empty(maps.shape[1])
-    for residual, relu in WAYS:
+    for residual, relu in ways:
         given = maps, maps if residual else None, numbers, numbers, numbers.clone(), numbers.clone()
         for training in (True, False):
             norm_kernels._forward(*given, 0.1, 1e-5, training, relu)
@@ -111,4 +117,4 @@ def run_network(architecture: Architecture) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main()

@@ -124,7 +124,7 @@ def test_the_head_is_the_last_linear_layer_that_puts_out_the_classes() -> None:
     [
         ("own_models:plian", "own_models has no function 'plian'; legal: plain, Transformer"),
         ("no_such_module:plain", "no_such_module: No module named 'no_such_module'"),
-        ("own_models:raises", "network own_models:raises: no such weights"),
+        ("own_models:raises", "network own_models:raises: RuntimeError: no such weights"),
         ("own_models:no_module", "network own_models:no_module: a str, not a torch.nn.Module"),
         ("own_models:too_many", r"of 2 images of 8 px it makes (2, 11) in training; needed"),
         ("own_models:auxiliary", "it makes tuple in training; needed are logits, (2, 10)"),

@@ -59,6 +59,8 @@ def test_the_letter_is_that_of_the_method_and_the_legend_counts() -> None:
     figure = plots.scatter_grid(ERRORS, [("a", "b")], table)
     assert figure.axes[0].get_title().startswith("τ = 0.81")
     assert names(figure) == ["architecture", "lowest 2 errors on the y axis", "highest 2"]
+    figure = plots.scatter_grid(ERRORS[:6], [("a", "b")], table)
+    assert names(figure) == ["architecture", "lowest error on the y axis", "highest error"]
 
 
 def test_a_diverged_run_is_at_the_edge_and_counted() -> None:

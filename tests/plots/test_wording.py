@@ -45,6 +45,13 @@ def test_decimals_show_a_difference() -> None:
     assert wording.apart(0.912, 0.912) == ("0.91", "0.91")
 
 
+def test_an_estimate_has_no_more_decimals_than_its_interval_supports() -> None:
+    assert wording.estimate(0.0004, -0.04, 0.04) == "0.00 [−0.04, 0.04]"
+    assert wording.estimate(-0.0004, -0.04, 0.04) == "0.00 [−0.04, 0.04]"
+    assert wording.estimate(0.002, 0.001, 0.003) == "0.002 [0.001, 0.003]"
+    assert wording.estimate(0.012, -0.04, 0.06) == "0.01 [−0.04, 0.06]"
+
+
 def test_the_words_are_those_of_the_attributes() -> None:
     table = pd.DataFrame()
     assert (wording.coefficient(table), wording.level(table)) == ("Spearman's ρ", "95%")

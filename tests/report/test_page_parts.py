@@ -126,6 +126,19 @@ def test_sections_are_in_order_and_empty_ones_left_out(study: Study) -> None:
     assert with_transfer[6:8] == ["transfer", "population"]
 
 
+def test_what_several_tables_of_a_section_say_stands_once_above_them(study: Study) -> None:
+    study.tables["others"] = pd.DataFrame({"target": ["b"], "rho_source": [0.5], "n": [5]})
+    study.tables["beyond"] = pd.DataFrame({"target": ["b"], "r2_source": [0.5], "n": [5]})
+    for name, own in (("others", "Of one."), ("beyond", "Of another.")):
+        study.tables[name].attrs["remarks"] = ["Of both.", own]
+    by_id = {section.id: section for section in sections(study, summary(sweep="name: s"), {})}
+    page = by_id["transfer"]
+    assert page.lead == "Of both."
+    notes = [block.note for block in page.blocks if block.note]
+    assert sorted(note.split()[-1] for note in notes) == ["another.", "one."]
+    assert not any("Of both." in note for note in notes)
+
+
 def test_what_was_left_out_is_counted_and_explained(study: Study) -> None:
     left_out = sections(study, summary(problems=["a.arrow: torn"]), {})[-2]
     first, failures, analyses, journals = left_out.blocks

@@ -231,6 +231,9 @@ def test_tables_sort_and_filter(opened: "Page") -> None:
     )
     shown = "[...document.querySelectorAll('#pairs tbody tr')].filter(row => !row.hidden).length"
     assert value(opened, shown) == 1
+    written = "[89480, 1954321, 2e9].map(briefly)"
+    assert value(opened, written) == ["89.48k", "1.954M", "2G"]
+    assert value(opened, f"{written}.map(numberOf)") == [89480, 1954000, 2e9]
 
 
 def test_the_best_can_be_copied(opened: "Page", study: SmallStudy) -> None:
@@ -333,3 +336,29 @@ def test_it_fits_the_window_and_can_be_seen(
     paper = value(chromium, "getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") != dark
     assert min(value(chromium, CONTRAST)) > 3
+
+
+def test_intervals_that_are_all_zero_are_not_drawn(opened: "Page") -> None:
+    """They have no scale: a drawing would have NaN for its places."""
+    table = """(text => {
+        const made = document.createElement("table");
+        made.innerHTML = "<thead><tr><th>difference</th></tr></thead><tbody>"
+            + `<tr><td>${text}</td></tr>`.repeat(2) + "</tbody>";
+        return new SortableTable(made, false).rows.map(row => row.innerHTML).join("");
+    })"""
+    assert "svg" not in value(opened, f"{table}('0.00 [0.00, 0.00]')")
+    drawn = value(opened, f"{table}('0.00 [0.00, 0.10]')")
+    assert drawn.count("svg class") == 2
+    assert "NaN" not in drawn
+
+
+def test_points_off_the_scale_are_counted_below_the_drawing(opened: "Page") -> None:
+    limited = """(() => {
+        const {pair, data} = explorer;
+        pair.x.limit = [...pair.x.values].sort((a, b) => a - b).at(-3);
+        pair.show(data.columns.indexOf(pair.x), data.columns.indexOf(pair.y));
+        pair.said();
+        return pair.caption.textContent;
+    })()"""
+    assert "off scale" not in value(opened, "explorer.pair.caption.textContent")
+    assert value(opened, limited).endswith(f"n = {ARCHITECTURES}; 2 off scale, at the edge")

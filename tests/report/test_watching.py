@@ -17,11 +17,12 @@ from browser import chromium_page
 from command import train
 from tiny_study import RUNS, TINY, tree
 
+from anynet_study.analyses import concerns_so_far
 from anynet_study.apr import fisher_interval
 from anynet_study.cli.status import status_lines
-from anynet_study.dispatch import open_study
+from anynet_study.dispatch import JournalReader, current_status, open_study
 from anynet_study.errors import UserError
-from anynet_study.report import watch_server
+from anynet_study.report import watch_server, watching
 from anynet_study.report.watching import matrix_of
 from anynet_study.store import JournalWriter, read_journal
 
@@ -58,6 +59,10 @@ def test_the_state_follows_the_journals_and_nothing_is_written(folder: Path, por
     assert f"missing of {RUNS}" in state["lines"][0]
     assert (state["failures"], state["active"]) == ([], False)
     assert {pair[3] for pair in state["matrix"]["pairs"]} == {4}
+    study = open_study(folder)
+    reader = JournalReader(study.folder.journals)
+    reader.read()
+    assert state["concerns"] == [str(it) for it in concerns_so_far(study, reader)] != []
     assert len(state["curves"][-1]["errors"]) == 1
     assert tree(folder) == before
 
@@ -95,6 +100,8 @@ def test_the_page_shows_a_failure_that_is_recorded_while_it_is_open(
         expect(page.locator("#lines")).to_contain_text("12 completed", timeout=120_000)
         assert page.evaluate("document.documentElement.scrollWidth") == 420
         assert page.evaluate("watching.matrix.names.length") == 3
+        expect(page.locator("#shared")).to_contain_text("errors of 4 architectures")
+        expect(page.locator("#concerns")).to_contain_text("Not shown to do better than guessing")
         one = read_journal(next(folder.glob("journals/*.arrow"))).records[0]
         with JournalWriter(folder / "journals" / "other.arrow") as writer:
             failed = {"status": "failed", "failure_kind": "oom", "message": "<b>no room</b>"}
@@ -118,3 +125,15 @@ def test_correlations_are_of_the_architectures_that_have_both() -> None:
     low, high = fisher_interval(rho, 7)
     assert found["pairs"][0] == pytest.approx([rho, float(low), float(high), 7], abs=1e-3)
     assert found["pairs"][1] == [None, None, None, 3]
+
+
+@pytest.mark.slow
+def test_a_silent_squeue_is_no_sign_of_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = open_study(folder)
+    silent = replace(
+        current_status(study, JournalReader(study.folder.journals)), jobs_unknown="squeue is silent"
+    )
+    monkeypatch.setattr(watching, "current_status", lambda *_: silent)
+    state = json.loads(watching.Watch(study, status_lines).state())
+    assert state["active"] is None
+    assert "jobs: squeue is silent" in state["lines"]

@@ -62,7 +62,8 @@ def test_every_prefix_yields_the_whole_records_in_it(tmp_path: Path, ends: list[
     ends = ends[:3]
     length = journal.stat().st_size
     expected = content(THREE)
-    for size in [*range(length, ends[0], -1), *range(ends[0], -1, -7), 0]:
+    inside = [*range(ends[1], ends[0], -7), *range(ends[0], -1, -7), 0]
+    for size in [*range(length, ends[1], -1), *inside]:
         os.truncate(journal, size)
         read = read_journal(journal)
         whole = sum(end <= size for end in ends[1:])

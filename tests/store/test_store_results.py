@@ -182,6 +182,10 @@ def test_a_store_is_found_by_file_folder_or_name(
     monkeypatch.chdir(tmp_path)
     for where in (out, out.parent, "studies/mine", "mine"):
         assert find_store(where).path.resolve() == out
+    with pytest.raises(UserError, match=r"begun: no run is recorded yet.* status begun"):
+        find_store("begun")
+    (tmp_path / "studies/begun/journals").mkdir()
+    (tmp_path / "studies/begun/journals/one.arrow").touch()
     with pytest.raises(UserError, match="anynet-study collect begun"):
         find_store("begun")
     for where in ("yours", "notes", ".", "studies"):

@@ -130,7 +130,7 @@ def _digests(folder: Path, stamps: dict[str, Stamp]) -> dict[str, str]:
     """The digests of these files. Shows progress if that takes long."""
     total = sum(size for size, _ in stamps.values())
     found, before = {}, 0
-    with progress_if_long(f"checking {folder.name} (MB)", total >> 20) as report:
+    with progress_if_long(f"checking {folder.name}", total >> 20, f"/{total >> 20} MB") as report:
         for name, (size, _) in stamps.items():
             found[name] = _digest(folder / name, report, before)
             before += size

@@ -190,7 +190,7 @@ class Source:
 def _megabytes(called: str, length: int) -> Iterator[Callable[[int, int], None]]:
     """Progress of unpacking `length` bytes, told by those read before and those read now."""
     total = max(1, round(length / 1e6))
-    with progress(f"unpacking {called} (MB)", total) as report:
+    with progress(f"unpacking {called}", total, of=f"/{total} MB") as report:
         yield lambda before, read: report(min(round((before + read) / 1e6), total - 1))
         report(total)
 

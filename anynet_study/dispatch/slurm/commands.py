@@ -73,22 +73,24 @@ class Answer:
     #: Its words on errors, or why it could not be run, in a line.
     error: str
     works: bool
+    #: Whether there is such a command at all.
+    is_there: bool = True
 
     @property
     def lines(self) -> list[str]:
         return [line for line in self.text.splitlines() if line.strip()]
 
 
-def ask(*command: str, **variables: str) -> Answer:
-    """Run a command; that it fails, is slow or is not there is an answer, too.
+def ask(*command: str, patience: float = PATIENCE, **variables: str) -> Answer:
+    """Run a command; that it fails, takes more than `patience` s or is not there is an answer, too.
 
     `variables` are added to its environment.
     """
-    how: Any = {"capture_output": True, "text": True, "errors": "replace", "timeout": PATIENCE}
+    how: Any = {"capture_output": True, "text": True, "errors": "replace", "timeout": patience}
     try:
         done = subprocess.run(command, env={**os.environ, **variables}, **how)
     except FileNotFoundError:
-        return Answer("", f"there is no {command[0]}", works=False)
+        return Answer("", f"there is no command {command[0]}", works=False, is_there=False)
     except subprocess.TimeoutExpired:
         return Answer("", f"{command[0]} does not answer", works=False)
     except OSError as error:
@@ -130,7 +132,8 @@ def queued_jobs() -> dict[str, QueuedJob]:
     if not told.works:
         words = told.error or "it fails"
         raise WorkFailedError(
-            f"squeue does not answer, so queued jobs cannot be told from lost ones: {words}"
+            "squeue does not answer, so queued jobs cannot be told from lost ones; try again later "
+            f"({words})"
         )
     return dict(_parsed(line) for line in told.lines if line.count("|") >= 5)
 

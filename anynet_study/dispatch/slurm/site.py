@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from anynet_study.dispatch.slurm.commands import output_of
+from anynet_study.dispatch.slurm.commands import PATIENCE, ask, output_of
 
 #: Slurm's default.
 ARRAY_SIZE = 1001
@@ -27,16 +27,22 @@ class Site:
     longest_min: Mapping[str, float] = field(default_factory=dict)
     #: The kinds of GPU in the nodes of each partition, as the site calls them; "" as above.
     gpus: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Why a Slurm that is there did not answer; "" if it did.
+    silence: str = ""
 
     @classmethod
-    def ask(cls) -> "Site":
-        """Ask Slurm, by one scontrol and one sinfo; defaults for what they do not tell."""
-        size = re.search(
-            r"^MaxArraySize\s*=\s*(\d+)", output_of("scontrol", "show", "config"), re.M
-        )
+    def ask(cls, patience: float = PATIENCE) -> "Site":
+        """Ask Slurm, by one scontrol and one sinfo; defaults for what they do not tell.
+
+        Each may take `patience` seconds; where the first is silent, the second is not asked.
+        """
+        told = ask("scontrol", "show", "config", patience=patience)
+        if not told.works:
+            return cls(silence=told.error if told.is_there else "")
+        size = re.search(r"^MaxArraySize\s*=\s*(\d+)", told.text, re.M)
         longest: dict[str, float] = {}
         gpus: dict[str, frozenset[str]] = {}
-        for line in output_of("sinfo", "--noheader", "--format=%P|%l|%G").splitlines():
+        for line in ask("sinfo", "--noheader", "--format=%P|%l|%G", patience=patience).lines:
             partition, limit, resources = (line + "||").split("|")[:3]
             minutes = _minutes(limit)
             for name in {partition.rstrip("*"), *([""] if partition.endswith("*") else [])}:

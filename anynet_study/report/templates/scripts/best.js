@@ -4,7 +4,12 @@
 
 const BEST = 10;
 const LISTED = 50;
-const BRIEFLY = { notation: "compact", maximumSignificantDigits: 4 }; // 380.7M
+
+// Four digits and k, M or G, as tables write them: 380.7M.
+function briefly(value) {
+  const text = value.toLocaleString("en-US", { notation: "compact", maximumSignificantDigits: 4 });
+  return text.replace("K", "k").replace("B", "G");
+}
 
 // Numbers of the architectures of the lowest errors of a column, or of the highest.
 function extremes(column, count, lowest = true) {
@@ -43,7 +48,7 @@ class BestTable {
     const rows = this.best.map((i) => [
       data.architectures[i],
       written(column.values[i]),
-      ...shown.map(({ values }) => (values[i] === null ? "–" : values[i].toLocaleString("en-US", BRIEFLY))),
+      ...shown.map(({ values }) => (values[i] === null ? "–" : briefly(values[i]))),
       ...kinds.map((kind) => ofStages(kind, i).join(" ")),
     ]);
     const headings = [`error on ${column.name} (%)`, ...shown.map(({ name }) => name)];

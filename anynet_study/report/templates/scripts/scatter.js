@@ -16,6 +16,9 @@ class Scatter extends View {
     this.y = this.explorer.data.columns[y];
     this.note = note;
     this.ranges = [this.x, this.y].map(({ values, limit }) => rangeOf(values, limit));
+    const isOff = ({ values, limit }, i) => limit !== null && values[i] !== null && values[i] > limit;
+    const off = this.x.values.filter((_, i) => isOff(this.x, i) || isOff(this.y, i)).length;
+    this.off = off ? `; ${off} off scale, at the edge` : "";
     this.all = null;
   }
 
@@ -62,10 +65,11 @@ class Scatter extends View {
     this.all ??= saidCorrelation(correlation(this.x.values, this.y.values, z));
     const of = (chosen) => saidCorrelation(correlation(this.x.values, this.y.values, z, chosen));
     const marked = numbers.length ? `marked: ${of(numbers)}` : "";
+    const found = `${this.note || this.all}${this.off}`;
     this.caption.replaceChildren();
-    element("span", this.caption, {}, this.note || this.all);
+    element("span", this.caption, {}, found);
     if (marked) element("b", this.caption, {}, marked);
-    const told = `${this.y.label} against ${this.x.label}. ${this.note || this.all}. ${marked}`;
+    const told = `${this.y.label} against ${this.x.label}. ${found}. ${marked}`;
     this.front.setAttribute("aria-label", `Scatter plot: ${told}`);
   }
 

@@ -8,8 +8,8 @@ const BESIDE = 4; // drawn intervals of a row that have room beside their number
 
 // The number that a cell begins with, such as "1,234", "380.7M", "−0.24 [−0.65, 0.15]", "<0.001" or "87%".
 function numberOf(text) {
-  const found = text.replaceAll("−", "-").replaceAll(",", "").match(/^[<>]?\s*(-?\d+(\.\d+)?)([KMBT]\b)?/);
-  return found ? Number(found[1]) * 1000 ** " KMBT".indexOf(found[3] || " ") : null;
+  const found = text.replaceAll("−", "-").replaceAll(",", "").match(/^[<>]?\s*(-?\d+(\.\d+)?)([kMGT]\b)?/);
+  return found ? Number(found[1]) * 1000 ** " kMGT".indexOf(found[3] || " ") : null;
 }
 
 function isNumeric(cells) {
@@ -79,8 +79,8 @@ class SortableTable {
         return match ? match.slice(1).map(Number) : null;
       });
       const known = found.filter(Boolean);
-      if (known.length < 2) return false;
       const range = [Math.min(0, ...known.map((each) => each[1])), Math.max(...known.map((each) => each[2]))];
+      if (known.length < 2 || range[0] === range[1]) return false; // such as 0.00 [0.00, 0.00] alone
       const across = scale(range, 3, BAR - 3);
       found.forEach((each, row) => each && this.rows[row].cells[k].append(drawnInterval(each, across)));
       return true;

@@ -23,7 +23,9 @@ class Watching {
       const answer = await fetch("/state");
       if (!answer.ok) throw new Error(answer.statusText);
       this.state = await answer.json();
-      now.textContent = `${this.state.active ? "At work" : "No job runs"}; read ${this.state.time}`;
+      const { active } = this.state; // null: squeue does not answer
+      const doing = active === null ? "It is not known whether jobs run" : active ? "At work" : "No job runs";
+      now.textContent = `${doing}; read ${this.state.time}`;
       this.draw();
     } catch (error) {
       now.textContent = `No answer: ${error.message}. Below is what was read last.`;
@@ -37,8 +39,21 @@ class Watching {
     this.drawDatasets();
     this.drawFailures();
     this.drawCurves();
-    const lines = this.state.lines.map((line) => element("li", null, {}, line));
-    document.getElementById("lines").replaceChildren(...lines);
+    for (const list of ["concerns", "lines"]) {
+      const lines = this.state[list].map((line) => element("li", null, {}, line));
+      document.getElementById(list).replaceChildren(...lines);
+    }
+    document.getElementById("concerned").hidden = !this.state.concerns.length;
+    this.drawMatrix();
+  }
+
+  drawMatrix() {
+    const shared = this.state.matrix.pairs.map(([, , , n]) => n);
+    const [fewest, most] = [Math.min(...shared), Math.max(...shared)];
+    const count = fewest === most ? most : `${fewest} to ${most}`;
+    document.getElementById("shared").textContent = most
+      ? `Spearman's ρ of the errors of ${count} architectures; point at a cell for its interval.`
+      : "No architecture has errors on two datasets yet.";
     this.data.matrix = this.state.matrix;
     const place = document.getElementById("matrix");
     if (!this.matrix) this.matrix = new Matrix(this, place);
