@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anynet_study.analysis import Analysed, Analysis, Options
 from anynet_study.apr import Roles, correctness, effective_size, weights_of
 from anynet_study.apr.population import aligned_weights
-from anynet_study.errors import UserError, nearest
+from anynet_study.errors import UserError, counted, nearest
 from anynet_study.metrics import EvaluationKind
 
 if TYPE_CHECKING:
@@ -567,9 +567,14 @@ class Study(Analysed):
         """The architectures of the lowest errors on a dataset, the best first."""
         return list(self.errors[dataset].dropna().sort_values(kind="stable").index[:count])
 
+    @property
+    def size(self) -> str:
+        """`100 architectures x 11 datasets`."""
+        rows, columns = self.errors.shape
+        return f"{counted(rows, 'architecture')} x {counted(columns, 'dataset')}"
+
     def __repr__(self) -> str:
-        counts = f"{len(self.errors)} architectures x {len(self.errors.columns)} datasets"
-        return f"<Study {self.name}: {counts}; {self.options}>"
+        return f"<Study {self.name}: {self.size}; {self.options}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: what the study is, and which tables it has."""

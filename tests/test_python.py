@@ -121,6 +121,7 @@ def test_the_front_door_has_what_scripts_need() -> None:
 
 def test_a_study_completes_to_what_users_need() -> None:
     study = anynet_study.load(pd.DataFrame({"big": [30, 31, 33, 34, 36]}))
+    assert "<Study table: 5 architectures x 1 dataset; Spearman" in repr(study)
     shown = dir(study)
     assert {"errors", "table", "figure", "results", "population", "best"} <= set(shown)
     assert not {"inputs", "progress", "analysis_of", "read_all", "_made"} & set(shown)
