@@ -5,7 +5,7 @@ import os
 import runpy
 import subprocess
 import sys
-from contextlib import AbstractContextManager, chdir, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -29,17 +29,14 @@ Done = subprocess.CompletedProcess[str]
 LONGEST_WAIT = 900.0
 
 
-#: What `undrawn` does, in a process of its own.
-UNDRAWN = "from anynet_study.report import page; page.draw_figures = lambda *_: []"
 START = "from anynet_study.cli import main; main()"
 #: What `imported` does at the end of the command's process.
 TELL_IMPORTS = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
 
 
-def command(*arguments: object, figures: bool = True) -> list[str]:
+def command(*arguments: object) -> list[str]:
     """The command line of `anynet-study` with `arguments`."""
-    start = ["-m", "anynet_study"] if figures else ["-c", f"{UNDRAWN}; {START}"]
-    return [sys.executable, *start, *map(str, arguments)]
+    return [sys.executable, "-m", "anynet_study", *map(str, arguments)]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -47,10 +44,10 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "ANYNET_DATA": str(folder / "data"), "COLUMNS": "100"}
 
 
-def anynet_study(folder: Path, *arguments: object, expect: int = 0, figures: bool = True) -> Done:
+def anynet_study(folder: Path, *arguments: object, expect: int = 0) -> Done:
     """Run to the end in `folder`; fails the test where the exit code is not `expect`."""
     done = subprocess.run(
-        command(*arguments, figures=figures),
+        command(*arguments),
         cwd=folder,
         env=environment(folder),
         capture_output=True,
@@ -73,20 +70,12 @@ def imported(folder: Path, *arguments: object) -> set[str]:
     return set(_checked(done, 0).stderr.split())
 
 
-def in_this_process(
-    folder: Path, *arguments: object, expect: int = 0, figures: bool = True
-) -> Done:
+def in_this_process(folder: Path, *arguments: object, expect: int = 0) -> Done:
     """As `anynet_study`, without the second that a Python takes to start and import.
 
     For commands after which no other process is the point of the test.
     """
-    with nullcontext() if figures else undrawn():
-        return _checked(told(folder, arguments, environment(folder)), expect)
-
-
-def undrawn() -> AbstractContextManager[object]:
-    """Reports have no figures, which take far longer than the rest of a tiny study."""
-    return patch("anynet_study.report.page.draw_figures", lambda *_: [])
+    return _checked(told(folder, arguments, environment(folder)), expect)
 
 
 def train(folder: Path, sweep: object, *options: object) -> Done:
@@ -143,7 +132,8 @@ def laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
         figure.draw_without_rendering()
         path.touch()
 
-    monkeypatch.setattr(saving, "WRITERS", {"png": lay_out, "pdf": lambda _, path: path.touch()})
+    writers = {"png": lay_out} | dict.fromkeys(("pdf", "svg"), lambda _, path: path.touch())
+    monkeypatch.setattr(saving, "WRITERS", writers)
 
 
 def run_script(name: str, *arguments: str) -> int:

@@ -3,6 +3,7 @@
 import functools
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -46,6 +47,23 @@ def _commands_are_built_once() -> Iterator[None]:
     """Of a command that is typed in this process, building all commands takes most of the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("typer.main.get_command", functools.cache(typer.main.get_command))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _built_in_datasets_are_packed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hundreds of tests have a data directory of their own; theirs are copies."""
+    from anynet_study.data import builtin
+
+    packed, pack = tmp_path_factory.mktemp("built-in"), builtin._pack
+
+    def copied(name: str, folder: Path) -> None:
+        if not (packed / name).exists():
+            pack(name, packed / name)
+        shutil.copytree(packed / name, folder)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builtin, "_pack", copied)
         yield
 
 

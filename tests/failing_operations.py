@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from command import undrawn
 from forked import preload, prepare, typed
 from tiny_study import TINY, images
 
@@ -219,9 +218,6 @@ class Harness:
 
 if __name__ == "__main__":
     library, place, trials, seed = sys.argv[1:5]
-    with undrawn():  # figures change no file, and take far longer than the rest
-        harness, moments = Harness(library, Path(place).resolve()), random.Random(int(seed))
-        for name in sys.argv[5:] or CASES:
-            print(
-                json.dumps({"case": name, **vars(harness.run(CASES[name], int(trials), moments))})
-            )
+    harness, moments = Harness(library, Path(place).resolve()), random.Random(int(seed))
+    for name in sys.argv[5:] or CASES:
+        print(json.dumps({"case": name, **vars(harness.run(CASES[name], int(trials), moments))}))

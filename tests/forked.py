@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 import typer.main
-from command import train_here, undrawn
+from command import train_here
 
 from anynet_study.cli import main
 from anynet_study.cli.app import app
@@ -92,8 +92,8 @@ def typed(line: str, begin: Callable[[], None] = lambda: None) -> Ended:
 
 
 def prepare(*lines: str) -> None:
-    """Give commands that have to succeed; without workers and figures, which take far longer."""
-    with undrawn(), patch("anynet_study.stages.train_all", train_here):
+    """Give commands that have to succeed; without workers, which take far longer."""
+    with patch("anynet_study.stages.train_all", train_here):
         for line in lines:
             ended = typed(line)
             assert ended.code == 0, (line, ended.said)

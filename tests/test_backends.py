@@ -47,7 +47,7 @@ def test_a_study_by_two_backends_says_so(folder: Path) -> None:
         said = " ".join(in_this_process(folder, command, "tiny").stdout.split())
         assert says in said
         assert all(f"{kind} on {capability} in 1 thread (4 runs)" in said for kind in KINDS)
-    in_this_process(folder, "report", "tiny", "--resamples", 100, figures=False)
+    in_this_process(folder, "report", "tiny", "--resamples", 100)
     assert says in (opened.folder.folder / "report" / "report.html").read_text()
 
 

@@ -54,14 +54,15 @@ def test_what_the_journals_hold_is_collected_first(behind: Path, type_: Type) ->
 @pytest.mark.parametrize(
     "command",
     [
-        ("analyze", "--table", "correlations"),
-        ("plot", "--figure", "heatmap", "-o", "figures", "--format", "svg"),
-        ("report",),
+        ("analyze", "tiny", "--table", "correlations", "--resamples", 100),
+        ("plot", "tiny", "--figure", "heatmap", "-o", "figures", "--format", "svg"),
+        ("report", "tiny", "--resamples", 100),
+        ("compare", "mine=tiny", "--csv", "summary", "--resamples", 100),
+        ("export", "tiny", "-o", "release"),
     ],
 )
-def test_so_do_the_others(behind: Path, type_: Type, command: tuple[str, ...]) -> None:
-    name, *rest = command
-    done = type_(name, "tiny", *rest, "--resamples", 100)
+def test_so_do_the_others(behind: Path, type_: Type, command: tuple[object, ...]) -> None:
+    done = type_(*command)
     assert (done.code, "with 3 new runs" in done.err) == (0, True), done.err
 
 

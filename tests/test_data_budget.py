@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command import SWEEPS, in_this_process, run_script, train
+from command import SWEEPS, in_this_process, laid_out, run_script, train
 from miniatures import class_folders, wnids, write_miniature
 from miniatures_shifts import imagenet_v2, wnid_folders
 
@@ -58,7 +58,7 @@ def test_it_has_a_price_before_its_data_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_from_the_downloads_to_the_figure(tmp_path: Path) -> None:
+def test_from_the_downloads_to_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_data(tmp_path)
     sweep = Sweep.load(SWEEP)
     toy = [
@@ -76,6 +76,7 @@ def test_from_the_downloads_to_the_figure(tmp_path: Path) -> None:
     errors = store.evaluation_errors("both", recipe="texts")
     assert {"test", *SHIFTS, "fifty", "ten", "few-shot"} <= set(errors.columns)
     assert errors.notna().all(axis=None)
+    laid_out(monkeypatch)
     assert run_script("data_budget", str(study), "-o", str(tmp_path)) == 0
     table = pd.read_csv(tmp_path / "data_budget.csv")
     assert set(table["recipe"]) == {"labels", "texts"}

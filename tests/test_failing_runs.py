@@ -15,10 +15,10 @@ from tiny_study import TINY, images
 
 pytestmark = pytest.mark.slow
 
-#: One worker, and runs of about a second: time for things to go wrong.
+#: One worker, and runs of half a second: time for things to go wrong.
 SLOW = [
     "datasets={digits: {per_class: 100}, blobs: {per_class: 100}}",
-    "recipes.basic.epochs=4",
+    "recipes.basic.epochs=2",
     "population.count=2",
     "launch.workers=1",
     "launch.attempts=1",
@@ -30,7 +30,9 @@ Found = TypeVar("Found")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """With data that is packed: it takes as long as a run."""
     (tmp_path / "tiny.yaml").write_text(TINY)
+    in_this_process(tmp_path, "launch", "tiny.yaml", "--dry-run")
     return tmp_path
 
 
@@ -38,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 def under_way(folder: Path) -> Iterator["subprocess.Popen[str]"]:
     """A study that is being run."""
     with subprocess.Popen(
-        command("run", "tiny.yaml", *SLOW, "--resamples", 100, figures=False),
+        command("run", "tiny.yaml", *SLOW, "--resamples", 100),
         cwd=folder,
         env=environment(folder),
         stdout=subprocess.PIPE,
@@ -115,7 +117,7 @@ def test_data_damaged_under_way_fail_the_runs_that_need_them(folder: Path) -> No
     assert all("train_images.npy: damaged dataset (" in row["message"] for row in rows)
     assert "damaged dataset" in (folder / "studies/tiny/report/report.html").read_text()
     again = [*SLOW, "--resamples", 100, "--retry-failed"]
-    in_this_process(folder, "run", "tiny.yaml", *again, figures=False)
+    in_this_process(folder, "run", "tiny.yaml", *again)
     assert failures(folder) == []
 
 
@@ -134,7 +136,7 @@ def test_a_killed_worker_is_replaced_and_a_run_that_kills_is_given_up(folder: Pa
     assert row["message"] == "its workers were killed, perhaps for want of memory"
     # Another try is one more than launch.attempts, unless more are allowed.
     more = [*SLOW, "launch.attempts=2", "--resamples", 100]
-    done = in_this_process(folder, "run", "tiny.yaml", *more, figures=False)
+    done = in_this_process(folder, "run", "tiny.yaml", *more)
     assert "training: 3/4" in done.stderr
     assert failures(folder) == []
 

@@ -48,7 +48,7 @@ def test_interruptions_change_nothing(tmp_path: Path) -> None:
     recorded: dict[str, str] = {}
     for how in HOW:
         process = subprocess.Popen(
-            command(*run, figures=False),
+            command(*run),
             cwd=tmp_path,
             env=environment(tmp_path),
             stdout=subprocess.DEVNULL,
@@ -71,6 +71,6 @@ def test_interruptions_change_nothing(tmp_path: Path) -> None:
     for left_over in ours.rglob("*.tmp"):  # what is fresh stays: another command may be at it
         with suppress(FileNotFoundError):  # a worker lives on, and it was its
             os.utime(left_over, (1.0, 1.0))
-    in_this_process(tmp_path, *run, figures=False)
+    in_this_process(tmp_path, *run, "launch.workers=1")
     assert stores_equal(ours / "results.h5", whole / "results.h5") == []
     assert not list(ours.rglob("*.tmp"))

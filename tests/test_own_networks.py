@@ -13,7 +13,7 @@ import own_models
 import pandas as pd
 import pytest
 import torch
-from command import ROOT, SWEEPS, environment, in_this_process, run_script, train
+from command import ROOT, SWEEPS, environment, in_this_process, laid_out, run_script, train
 from miniatures import write_miniature
 from PIL import Image
 from scripted_study import PACKED
@@ -43,13 +43,13 @@ MIXED = MIXED.replace("  digits-2: {base: digits, classes: 2, per_class: 20}\n",
 NAMES = ["plain20", "mine:plain", "mine:transformer", "mine:functional", "", "", "", ""]
 
 
-#: Commands in a process that has no torch, each line of arguments after the other.
+#: Commands in a process without what is slow to import, each line of arguments after the other.
 WITHOUT_TORCH = """
 import sys
 class Absent:
     def find_spec(self, name, *_):
-        if name == "torch":
-            raise ImportError("torch is asked for")
+        if name in ("torch", "matplotlib"):
+            raise ImportError(f"{name} is asked for")
 sys.meta_path.insert(0, Absent())
 from anynet_study.cli import main
 for line in sys.argv[1:]:
@@ -124,8 +124,8 @@ def test_half_of_a_new_test_set_is_trained_on_and_the_other_half_tested(
         "datasets.with-new={base: [digits, new-half], role: target}",
         "evaluations.half={test_set: new-half, datasets: [digits, with-new]}",
         "replicates.count=1",
-        "recipes.basic.epochs=1",
-        "recipes.basic.warmup_epochs=0",
+        "recipes={basic: {epochs: 1, batch_size: 64}}",
+        *(f"datasets.{name}.per_class=10" for name in ("digits-5", "gratings", "blobs")),
     ]
     train(tmp_path, SWEEPS / "quickstart.yaml", *changes)
     store = ResultStore(tmp_path / "studies/halves/results.h5")
@@ -143,6 +143,7 @@ def test_reading_needs_neither_torch_nor_the_module(studied: Path) -> None:
     lines = (
         "collect mixed",
         "status mixed",
+        "report mixed --resamples 100",
         "analyze mixed --table drivers --resamples 200",
         f"query mixed --columns {columns} --format json",
     )
@@ -331,6 +332,7 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     assert set(runs["network"]) == set(small)
     told = {"rank_preservation": "", "transforms": "--dataset insects"}
     told |= {"figure_a6": "--recipe tuned --source imagenet"}
+    laid_out(monkeypatch)
     for name, options in told.items():
         assert run_script(name, "studies/models", *options.split(), "-o", ".") == 0
         assert Path(f"{name}.png").is_file()

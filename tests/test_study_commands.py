@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 import pytest
-from command import SWEEPS, command, environment, imported, in_this_process, train, undrawn
+from command import SWEEPS, command, environment, imported, in_this_process, train
 from filelock import FileLock
 
 from anynet_study import ResultStore, Sweep
@@ -106,9 +106,8 @@ class Home:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    with undrawn():
-        yield Home(tmp_path_factory.mktemp("studies"))
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(tmp_path_factory.mktemp("studies"))
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +233,8 @@ def test_what_is_slow_to_import_is_not_imported(launched: Launched, reported: Ho
 
 
 def test_a_launch_while_workers_are_at_the_study_changes_nothing(launched: Launched):
-    assert "jobs are still at study launched" in launched.refusal
+    assert "study launched: " in launched.refusal
+    assert "still at work; wait for the end (anynet-study status launched)" in launched.refusal
     assert launched.refusal.count("\n") == 1
     assert len(launched.population) == 4
     assert {now["planned"] for now in launched.statuses} == {RUNS}

@@ -54,11 +54,9 @@ def typing_in(
 ) -> Type:
     """A function that runs `anynet-study` in `folder`, in this process, as the shell would.
 
-    `run` trains in this process. Reports have no figures. Either would take far longer than the
-    rest of a tiny study.
+    `run` trains in this process: workers would take far longer than the rest of a tiny study.
     """
     monkeypatch.setattr("anynet_study.stages.train_all", train_here)
-    monkeypatch.setattr("anynet_study.report.page.draw_figures", lambda *_: [])
     monkeypatch.chdir(folder)
     monkeypatch.setenv("ANYNET_DATA", str(folder / "data"))
 

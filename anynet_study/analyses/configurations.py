@@ -116,7 +116,7 @@ def draw_bins(study: Study, table: pd.DataFrame) -> "Figure":
 
 BINS = Analysis[Study](
     name="bins",
-    title="Mean accuracy of the ten best among few, more and most parameters",
+    title="Mean accuracy of the ten best with few, more and most parameters",
     table=bins,
     question="How good are the best architectures of each size?",
     formula="mean accuracy of the ten best in each third of the architectures by parameters",

@@ -172,7 +172,7 @@ def arrange_sizes(sizes: pd.DataFrame) -> pd.DataFrame:
 
 SIZES = Analysis[Study](
     name="sizes",
-    title="Architectures that narrower intervals need",
+    title="How many architectures narrower intervals need",
     table=sizes,
     question="How many architectures would narrower intervals need?",
     formula="n needed = n (width here / width wanted)²",

@@ -209,7 +209,7 @@ def _guessing(evidence: Evidence) -> list[Concern]:
     chances = {str(row["dataset"]): row["chance"] for row in evidence.datasets if "chance" in row}
     for name, count in found.items():
         of = f"{count:,} of {len(evidence.errors[name]):,} architectures on {name}"
-        said.append(f"{of} (guessing errs {chances[name]:.1f}%)")
+        said.append(f"{of} (error of guessing: {chances[name]:.1f}%)")
     names = list(found)
     worst = max(count / len(evidence.errors[name]) for name, count in found.items())
     diverged = sum(evidence.runs[name, "diverged"] for name in names)

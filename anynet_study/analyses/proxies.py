@@ -335,10 +335,10 @@ def found_of_the_best(table: pd.DataFrame, source: str) -> list[str]:
     if rows.empty:
         return []
     least = rows.loc[rows["overlap"].idxmin()]
-    are = "is" if least["shared"] == 1 else "are"
+    found = {0: "none is", 1: "1 is"}.get(least["shared"], f"{least['shared']} are")
     said = (
         f"Of the {least['top']} architectures that are best on {least['target']}, "
-        f"{least['shared']} {are} among the {least['top']} best on {source}: a share of "
+        f"{found} among the {least['top']} best on {source}: a share of "
         f"{with_interval(least, 'overlap')}, where chance gives "
         f"{wording.number(least['by_chance'])}."
     )
@@ -350,7 +350,7 @@ def found_of_the_best(table: pd.DataFrame, source: str) -> list[str]:
 
 BEST_QUARTER = Analysis[Study](
     name="best-quarter",
-    title="Proxies among their best quarter, and how many of a target's best they find",
+    title="Correlation over a proxy's best quarter, and how many of a target's best it finds",
     table=best_quarter,
     question=(
         "Does a proxy rank the best architectures, and does it find those that are best on the "
@@ -389,7 +389,9 @@ def regret(study: Study) -> pd.DataFrame:
     noise = known_noise(study)
     known = set() if noise is None else set(noise.loc[noise["icc"] > 0, "dataset"])
     replicates = study.replicates if known & {*roles.targets} else None
-    return apr.selection_regret(study.errors, roles, **how, replicates=replicates)
+    table = apr.selection_regret(study.errors, roles, **how, replicates=replicates)
+    # Where there are fewer architectures, none can be the best of so many.
+    return table[table["top"].le(table["n"].max()) | table["top"].eq(1)].reset_index(drop=True)
 
 
 def price(regret: pd.DataFrame, source: str) -> list[str]:
@@ -418,7 +420,7 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
 
 REGRET = Analysis[Study](
     name="regret",
-    title="Error above the best that is to be expected for choosing by a proxy, in points",
+    title="Expected error above the lowest, in points, when a proxy chooses the architecture",
     table=regret,
     question="How many points of error does it cost to choose an architecture by a proxy?",
     formula=(

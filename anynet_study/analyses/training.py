@@ -128,10 +128,16 @@ def _shortest(known: pd.DataFrame) -> str:
     kept = f"{rho} ≥ {keep}" if within else f"{100 * longest['keep']:g}% of its {rho} or more"
     if longest["epoch"] == longest["epochs"]:
         late = list(known.loc[known["epoch"] == known["epochs"], "dataset"])
-        does = "reproduce the final ranking" if within else "predict another run as the final one"
+        does = "reproduce the final ranking"
+        if not within:
+            does = "predict the ranking of another run nearly as well as the final one does"
         return f"On {some(late, len(known))}, no earlier epoch is shown to {does} ({kept})."
     most = "" if len(known) == 1 else f" on {some(list(known['dataset']), len(known))}"
-    does = "is the final one" if within else "predicts another run nearly as the final one does"
+    does = (
+        "is the final one"
+        if within
+        else "predicts that of another run nearly as well as the final one"
+    )
     return (
         f"After {100 * longest['share']:.0f}% of the training, the ranking {does}{most} "
         f"({kept} from there on{', within the same runs' * within}). It takes longest on "

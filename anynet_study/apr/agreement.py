@@ -19,9 +19,9 @@ from anynet_study.apr.correlations import correlate_pairs, p_values
 from anynet_study.apr.error_tables import check_columns, check_errors, check_long
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
 from anynet_study.apr.rank_preservation import ordered_pairs
-from anynet_study.apr.simultaneous import bonferroni, counted
+from anynet_study.apr.simultaneous import bonferroni
 from anynet_study.apr.verdicts import verdict
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 RESULT = [
     *("dataset", "epoch", "epochs", "share", "estimate", "low", "high", "n"),

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from anynet_study.apr.options import Floats, with_attrs
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 #: One value per architecture; two Series are matched by their index.
 Values: TypeAlias = pd.Series | ArrayLike
@@ -36,7 +36,9 @@ def check_errors(errors: pd.DataFrame, fewest: int = FEWEST, what: str = "errors
             shown = ", ".join(map(str, repeated[:3])) + (", ..." if len(repeated) > 3 else "")
             raise UserError(f"{what}: {kind} {shown} is there more than once")
     if len(errors) < fewest:
-        raise UserError(f"{what}: {len(errors)} architectures; at least {fewest} are needed")
+        raise UserError(
+            f"{what}: {counted(len(errors), 'architecture')}; at least {fewest} are needed"
+        )
     if not len(errors.columns):
         raise UserError(f"{what}: the table has no dataset column")
     columns = {name: _numbers(errors[name], what) for name in errors.columns}
@@ -160,7 +162,7 @@ def why_no_fit(x: Floats, y: Floats) -> str:
     constant, so that no resample without that point has a line.
     """
     if len(x) < FEWEST:
-        return f"{len(x)} architectures have both values; at least {FEWEST} are needed"
+        return f"{counted(len(x), 'architecture')} with both values; at least {FEWEST} are needed"
     for name, values in (("x", x), ("y", y)):
         distinct, counts = np.unique(values, return_counts=True)
         if len(distinct) == 1:

@@ -19,9 +19,9 @@ from anynet_study.apr.correlations import p_values
 from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_errors
 from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
 from anynet_study.apr.options import Floats, Ints, check_level, with_attrs
-from anynet_study.apr.simultaneous import counted, simultaneous
+from anynet_study.apr.simultaneous import simultaneous
 from anynet_study.apr.verdicts import SMALLEST_CORRELATION, verdict
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 LONG = ["architecture", "evaluation", "error"]
 
@@ -135,7 +135,7 @@ def _both(accuracies: pd.DataFrame, original: str, new: str) -> pd.DataFrame:
     both = check_accuracies(accuracies[[original, new]]).dropna()
     if len(both) < 2:
         raise UserError(
-            f"accuracies: {len(both)} architectures have both {original} and {new}; "
+            f"accuracies: {counted(len(both), 'architecture')} with both {original} and {new}; "
             "at least 2 are needed"
         )
     return both
@@ -271,5 +271,7 @@ def _complete(errors: pd.DataFrame) -> tuple[pd.DataFrame, int]:
         raise UserError(f"errors: {table.shape[1]} evaluations; at least 2 are needed")
     complete = table.dropna()
     if len(complete) < 2:
-        raise UserError(f"errors: {len(complete)} architectures have all evaluations; 2 are needed")
+        raise UserError(
+            f"errors: {counted(len(complete), 'architecture')} with all evaluations; 2 are needed"
+        )
     return complete, len(table) - len(complete)

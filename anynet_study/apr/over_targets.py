@@ -17,9 +17,9 @@ from anynet_study.apr.error_tables import check_columns, check_errors
 from anynet_study.apr.noise import first_runs, freed, reliabilities
 from anynet_study.apr.options import Method, check_level, with_attrs
 from anynet_study.apr.population import aligned_weights
-from anynet_study.apr.simultaneous import can_be_largest, counted
+from anynet_study.apr.simultaneous import can_be_largest
 from anynet_study.apr.verdicts import is_best
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 #: Parts of equal probability into which the variance between targets is divided.
 CHANCES = 10_000

@@ -15,9 +15,9 @@ from anynet_study.apr.interval_formulas import binomial_interval
 from anynet_study.apr.options import Floats, Ints, Method, check_level, with_attrs
 from anynet_study.apr.population import aligned_weights
 from anynet_study.apr.roles import Roles
-from anynet_study.apr.simultaneous import bonferroni, can_be_largest, counted, simultaneous
+from anynet_study.apr.simultaneous import bonferroni, can_be_largest, simultaneous
 from anynet_study.apr.verdicts import SMALLEST_CORRELATION, is_best, verdict
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 DIFFERENCE_ENDS = ("difference_low", "difference_high")
 

@@ -18,9 +18,9 @@ from scipy.special import stdtrit
 from anynet_study.apr.error_tables import check_columns, check_long
 from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
 from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
-from anynet_study.apr.simultaneous import bonferroni, counted
+from anynet_study.apr.simultaneous import bonferroni
 from anynet_study.apr.verdicts import is_preserved
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 Noise = Literal["modelled", "pooled", "own"]
 #: Fewer architectures with replicates do not show how noise goes with the error.

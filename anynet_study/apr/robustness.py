@@ -23,10 +23,10 @@ from anynet_study.apr.fits import (
 from anynet_study.apr.gaps import image_count
 from anynet_study.apr.interval_formulas import binomial_interval
 from anynet_study.apr.options import Floats, check_level, with_attrs
-from anynet_study.apr.simultaneous import bonferroni, counted
+from anynet_study.apr.simultaneous import bonferroni
 from anynet_study.apr.transfer import ENDS, fit_row
 from anynet_study.apr.verdicts import SMALLEST_ROBUSTNESS, verdict
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 
 #: Name of the mean over the shifts among them.
 AVERAGE = "average"

@@ -17,11 +17,6 @@ from anynet_study.apr.options import Floats
 MOST = 1 - 1e-9
 
 
-def counted(count: int, what: str) -> str:
-    """What a family is of, such as "7 targets"."""
-    return f"{count} {what}{'s' * (count != 1)}"
-
-
 def bonferroni(level: float, asked: int) -> float:
     """The level of so many intervals that hold together at `level`, whatever links them."""
     return 1 - (1 - level) / max(asked, 1)

@@ -12,7 +12,7 @@ from anynet_study.analyses.arguments import (
     save_figure,
     with_study_options,
 )
-from anynet_study.cli.options import opt
+from anynet_study.cli.options import AsIs, current, opt
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def compare(
     ] = None,
     as_json: Annotated[bool, opt("Print all tables as JSON.", "--json")] = False,
     csv: Annotated[str, opt(f"Print one table as CSV: {', '.join(TABLES)}.", metavar="TABLE")] = "",
+    as_is: AsIs = False,
     *,
     options: StudyOptions,
 ) -> None:
@@ -73,6 +74,7 @@ def compare(
     _check(sources, by, group, weigh, csv, as_json)
     check_figure("--figure", figure)
     check_figure("--search-figure", search_figure)
+    current([source.rpartition("=")[2] for source in sources], as_is)
     spaces = design_spaces.read_spaces(sources, dataset, options)
     if by:
         spaces = design_spaces.split_by(spaces, by, parts)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-from anynet_study.cli.options import AsJson, StoreName, writes
+from anynet_study.cli.options import AsIs, AsJson, StoreName, current, writes
 from anynet_study.cli.tables import print_table
 
 
@@ -12,6 +12,7 @@ def export(
     store: StoreName,
     output: Annotated[Path, writes("Folder to make.")],
     as_json: AsJson = False,
+    as_is: AsIs = False,
 ) -> None:
     """Write a folder to publish, which others can check and import.
 
@@ -26,6 +27,7 @@ def export(
     from anynet_study.store import export as write
     from anynet_study.store import find_store
 
+    current([store], as_is)
     report = write(find_store(store), output)
     if as_json:
         print(json.dumps({"folder": str(report.folder), "files": report.files}))

@@ -29,8 +29,9 @@ def status(
 
     Reads the study's own files, and asks squeue once if it has jobs in Slurm; sacct is not needed.
     What already makes the study's answer worth little, such as networks that only guess, comes
-    first. With --watch it looks again until no job of the study runs or waits: in place on a
-    terminal, otherwise one line per look (with --json, of JSON). Ctrl-C stops watching, but no job.
+    first (but for --watch). With --watch it looks again until no job of the study runs or waits: in
+    place on a terminal, otherwise one line per look (with --json, of JSON). Ctrl-C stops watching,
+    but no job.
 
     \b
     Examples:
@@ -64,9 +65,10 @@ def status(
         told = [vars(concern) for concern in concerns]
         print(json.dumps({**asdict(now), "concerns": told}, indent=2))
     else:
+        console = Console(highlight=False, markup=False)
         for concern in concerns:
-            print(f"{concern}\n")
-        Console().print(status_text(study.sweep.name, now))
+            console.print(f"{concern}\n".replace("−", "-"))
+        console.print(status_text(study.sweep.name, now))
 
 
 def _watch(name: str, look: "Callable[[], Status]", every: float, as_json: bool) -> None:
@@ -140,6 +142,7 @@ def status_lines(status: "Status") -> list[str]:
         _throughput(status),
         _eta(status),
         status.backends,
+        _complete(status),
     ]
 
 
@@ -207,6 +210,12 @@ def _throughput(status: "Status") -> str:
         f"pace: {_number(status.runs_per_hour)} runs an hour; "
         f"cost so far: {', '.join(spent) or 'none'}"
     )
+
+
+def _complete(status: "Status") -> str:
+    if status.missing or status.failed or status.is_active:
+        return ""
+    return "all planned runs are recorded; what they say: anynet-study report STUDY"
 
 
 def _number(value: float) -> str:

@@ -164,7 +164,7 @@ def init(
     file = output or Path("sweeps") / f"{name}.yaml"
     if file.exists():
         raise UserError(f"{file} exists already; name another file with -o, or remove it")
-    asked, within = names(networks), flops or f"{low:.4g}, {high:.4g}"
+    asked, within = names(networks), ", ".join(names(flops)) or f"{low:.4g}, {high:.4g}"
     drawn = DRAWN.format(space=space, count=count, flops=within)
     text = TEMPLATE.format(
         file=file,

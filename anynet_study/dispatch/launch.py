@@ -183,10 +183,10 @@ def _launch(
     new = todo.where(lambda run: run.run_id not in assigned)
     silent = sorted(ledger.silent_jobs(folder.logs, live))
     if sweep.launch.cluster != "slurm" and live and len(new):
-        told = f" ({len(silent)} gave no sign of life for long: anynet-study cancel)"
+        told = f" ({len(silent)} gave no sign of life for long)" if silent else ""
         raise UserError(
-            f"{len(live)} jobs are still at study {sweep.name}{told if silent else ''}; wait for "
-            f"them to end (anynet-study status {sweep.name})"
+            f"study {sweep.name}: {counted(len(live), 'job')} still at work{told}; wait for the "
+            f"end (anynet-study status {sweep.name}), or end all (anynet-study cancel {sweep.name})"
         )
     study.begin()
     if not live:

@@ -208,9 +208,20 @@ def read_texts(array: h5py.Dataset) -> pa.DictionaryArray:
     coded = [pa.nulls(0, pa.dictionary(pa.int32(), pa.string()))]
     for block in _blocks_of(array):
         codes = as_binary(block).dictionary_encode()
-        distinct = pc.ascii_rtrim(codes.dictionary.cast(pa.string()), characters="\0")
-        coded.append(pa.DictionaryArray.from_arrays(codes.indices, distinct))
+        coded.append(pa.DictionaryArray.from_arrays(codes.indices, _unpadded(codes.dictionary)))
     return pa.concat_arrays(coded)
+
+
+def read_distinct(array: h5py.Dataset) -> pa.StringArray:
+    """Texts that seldom repeat, of which a dictionary would take many times their memory."""
+    if array.dtype.kind != "S":
+        return arrow.texts(array.asstr()[()])
+    blocks = [_unpadded(as_binary(block)) for block in _blocks_of(array)]
+    return arrow.whole(pa.chunked_array(blocks, pa.string()))
+
+
+def _unpadded(texts: pa.FixedSizeBinaryArray) -> pa.StringArray:
+    return pc.ascii_rtrim(texts.cast(pa.string()), characters="\0")
 
 
 def as_binary(texts: NDArray[np.bytes_]) -> pa.FixedSizeBinaryArray:

@@ -28,6 +28,7 @@ from anynet_study.store.hdf5 import (
     get_text,
     get_texts,
     is_text,
+    read_distinct,
     read_texts,
 )
 from anynet_study.store.layout import (
@@ -243,7 +244,7 @@ def _check_table(there: Objects, name: str) -> None:
         array = _array(there, f"{name}/{column}", kind, keys.shape)
         if kind == "number":
             _check_values(f"/{name}/{column}", known, array[()])
-    _check_distinct(f"/{name}/{key}", read_texts(keys).to_pylist())
+    _check_distinct(f"/{name}/{key}", read_distinct(keys).to_pylist())
 
 
 def _check_runs(there: Objects, skipped: Collection[str]) -> int:
@@ -306,7 +307,7 @@ def stored_values(array: h5py.Dataset) -> pa.DictionaryArray | Numbers:
     column = COLUMNS[table].get(name)
     if column is None or column.type is None or not is_text(column.type):
         return np.asarray(values)
-    texts = read_texts(array.file["labels"][name]).cast(pa.string())
+    texts = read_distinct(array.file["labels"][name])
     if len(values) and not 0 <= values.min() <= values.max() < len(texts):
         raise LayoutError(array.name, f"has integers beyond the {len(texts)} labels")
     return pa.DictionaryArray.from_arrays(arrow.numbers(values.astype(np.int32)), texts)

@@ -24,7 +24,7 @@ from anynet_study.metrics import (
     prediction_error,
 )
 from anynet_study.sql import unknown_column
-from anynet_study.store.hdf5 import get_text, get_texts, is_text, read_texts
+from anynet_study.store.hdf5 import get_text, get_texts, is_text, read_distinct
 from anynet_study.store.layout import COLUMNS
 from anynet_study.store.opening import stored_json, stored_values
 from anynet_study.store.predictions import kind_of, prediction_groups, read_scores
@@ -271,9 +271,11 @@ def _column(group: h5py.Group, name: str, record: type, count: int) -> pa.Array:
             raise KeyError(f"no column {name}")
         missing = default != default  # NaN
         return pa.repeat(pa.scalar(None if missing else default, RECORDS.field(name).type), count)
+    if name == "run_id":
+        return read_distinct(group[name])
     values = stored_values(group[name])
     if isinstance(values, pa.DictionaryArray):
-        return values.cast(pa.string()) if name == "run_id" else values
+        return values
     truth = _type(group.name, name) == pa.bool_()
     return arrow.numbers(values.astype(bool) if truth else values)
 
@@ -292,7 +294,7 @@ def table_columns(group: h5py.Group) -> list[str]:
 def study_names(file: h5py.File, name: str) -> list[str]:
     """Names in the order of the sweep: "architecture", "dataset", "recipe" or "evaluation"."""
     array = file[ABOUT[name]][name] if name in ABOUT else file["labels"][name]
-    return list(read_texts(array).to_pylist())
+    return list(read_distinct(array).to_pylist())
 
 
 def read_table(group: h5py.Group, columns: Sequence[str] | None = None) -> pa.Table:
@@ -303,7 +305,7 @@ def read_table(group: h5py.Group, columns: Sequence[str] | None = None) -> pa.Ta
 
 def _table_column(group: h5py.Group, name: str) -> pa.Array:
     if group[name].dtype.kind in "SO":
-        return read_texts(group[name]).cast(pa.string())
+        return read_distinct(group[name])
     values = group[name][()]
     found = arrow.numbers(values)
     whole = found.null_count and _type(group.name, name) != pa.float64()

@@ -74,7 +74,7 @@ def test_networks_that_guess(guess: float, images: float, expected: bool | None)
     assert [it.serious for it in found] == ([] if expected is None else [expected])
     if expected:
         assert found[0].said == (
-            "Not shown to do better than guessing: 24 of 60 architectures on a (guessing errs "
+            "Not shown to do better than guessing: 24 of 60 architectures on a (error of guessing: "
             "50.0%). Their order there says nothing about them."
         )
         assert found[0].advice.startswith("Train longer or with a higher learning rate on a")
@@ -158,7 +158,7 @@ def test_a_store_and_a_table_are_understood(tmp_path: Path) -> None:
     store = write_store(tmp_path / "s", study, run_records(study, failed={0}), planned)
     found = concerns_of(load(store, resamples=200))
     assert [it.kind for it in found] == ["guessing", "missing", "failed"]
-    assert "40 of 60 architectures on target-0 (guessing errs 80.0%)" in found[0].said
+    assert "40 of 60 architectures on target-0 (error of guessing: 80.0%)" in found[0].said
     table = study_of("t", Options(resamples=100), errors=study.errors[["base"]])
     assert concerns_of(table) == []
 

@@ -233,6 +233,9 @@ def test_how_many_of_the_best_the_source_finds() -> None:
     assert found_of_the_best(frame(b, a, columns=columns), "x") == [
         f"{said} That is the least of 2 targets; their median is 2."
     ]
+    nothing = ("a", "x", 10, 0, 0.0, 0.0, 0.31, 0.1)
+    (said,) = found_of_the_best(frame(nothing, columns=columns), "x")
+    assert "best on a, none is among the 10 best on x: a share of 0.00 [0.00, 0.31]" in said
 
 
 def test_numbers_of_architectures_that_are_estimates_have_two_digits() -> None:
@@ -306,15 +309,15 @@ def test_the_shortest_training() -> None:
     assert shortest(frame(("a", 0.95, same, 1, 1, 1.0, NAN, 1), columns=columns)) == []
     twice = [("a", 0.95, "another run", *it[3:]) for it in (a, late)]
     assert shortest(frame(*twice[:1], b, columns=columns)) == [
-        "After 20% of the training, the ranking predicts another run nearly as the final one does "
-        "(95% of its ρ or more from there on). It takes longest on a: epoch 2 of 10, or epoch 3 "
-        "for the whole interval.",
+        "After 20% of the training, the ranking predicts that of another run nearly as well as the "
+        "final one (95% of its ρ or more from there on). It takes longest on a: epoch 2 of 10, or "
+        "epoch 3 for the whole interval.",
         "After 90% of the training, the ranking is the final one (ρ ≥ 0.95 from there on, within "
         "the same runs). It takes longest on b: epoch 9 of 10, or epoch 10 for the whole interval.",
     ]
     assert shortest(frame(twice[1], columns=columns)) == [
-        "On a, no earlier epoch is shown to predict another run as the final one (95% of its ρ or "
-        "more)."
+        "On a, no earlier epoch is shown to predict the ranking of another run nearly as well as "
+        "the final one does (95% of its ρ or more)."
     ]
 
 

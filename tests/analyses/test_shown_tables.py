@@ -72,3 +72,7 @@ def test_a_source_that_is_itself_closest_has_no_difference_to_itself() -> None:
 )
 def test_a_verdict_alone_holds_together_with_none(targets: dict[str, int], said: str) -> None:
     assert remarks(noisy(**targets).table("match"))[0].startswith(said)
+
+
+def test_no_more_architectures_are_chosen_than_there_are() -> None:
+    assert set(noisy(b=2, c=2).table("regret")["top"]) == {1, 5}, "of 8, none is the best of 10"

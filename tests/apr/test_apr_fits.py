@@ -106,8 +106,8 @@ def test_the_same_seed_the_same_intervals_and_100_000_are_no_matter() -> None:
 @pytest.mark.parametrize(
     ("x", "y", "says"),
     [
-        ([1, 2, 3], [1, 2, 3], "3 architectures have both"),
-        ([np.nan] * 6, range(6), "0 architectures have both"),
+        ([1, 2, 3], [1, 2, 3], "3 architectures with both"),
+        ([np.nan] * 6, range(6), "0 architectures with both"),
         ([70] * 5, range(5), "x is constant"),
         (range(5), [30.0] * 5, "y is constant"),
         ([70, 70, 70, 71], range(4), "but for one"),

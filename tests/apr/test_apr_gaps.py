@@ -101,7 +101,7 @@ def test_ranks_and_their_changes() -> None:
     [
         ([[0.8, 0.7], [0.9, 0.8]], {}, "fractions"),
         ([[80, 170], [90, 80]], {}, "outside 0 to 100"),
-        ([[80, np.nan], [np.nan, 80]], {}, "0 architectures have both"),
+        ([[80, np.nan], [np.nan, 80]], {}, "0 architectures with both"),
         ([[80, np.inf], [70, 80]], {}, "infinite"),
         ([[80, 70], [70, 80]], {"images": {"old": 10}}, "no count for new"),
         ([[80, 70], [70, 80]], {"images": {"old": 10, "new": 0}}, "at least 1"),
@@ -183,7 +183,7 @@ def test_agreement_with_the_images_as_they_are() -> None:
         (lambda: apr.relative_improvement(transformed(), "m9"), "no architecture m9"),
         (lambda: apr.relative_improvement(transformed() * 0, "m0"), "fractions"),
         (lambda: apr.shift_ranks(transformed()[["test"]]), "1 evaluations"),
-        (lambda: apr.shift_ranks(transformed().head(1)), "1 architectures"),
+        (lambda: apr.shift_ranks(transformed().head(1)), "1 architecture "),
         (lambda: apr.shift_agreement(transformed(), "no"), "no column no"),
     ],
 )

@@ -47,7 +47,7 @@ def test_fits_above_a_threshold_say_why_there_is_none() -> None:
     expected = stats.linregress(better["source"], better["target-0"])
     assert table["slope"][1] == pytest.approx(expected.slope)
     few = apr.transfer_fits(known, "source", ["target-0"], above=known["source"].nlargest(4).min())
-    assert few["note"].tolist() == ["", "3 architectures have both values; at least 4 are needed"]
+    assert few["note"].tolist() == ["", "3 architectures with both values; at least 4 are needed"]
     assert few["slope"].isna().tolist() == [False, True]
     known["target-0"] = 50.0
     assert "constant" in apr.transfer_fits(known, "source", ["target-0"], resamples=FEW)["note"][0]
@@ -76,7 +76,7 @@ def test_improvements_are_fitted() -> None:
     expected = stats.linregress(x / 40, table["y"] / table["y"].iloc[0])
     assert fits.loc["y", "slope"] == pytest.approx(expected.slope)
     assert fits.loc["y", "adjusted_r2"] == pytest.approx(1 - (1 - expected.rvalue**2) * 6 / 5)
-    assert fits.loc["z", "note"] == "1 architectures have both values; at least 4 are needed"
+    assert fits.loc["z", "note"] == "1 architecture with both values; at least 4 are needed"
 
 
 def test_slopes_are_freed_of_the_noise_of_the_source() -> None:

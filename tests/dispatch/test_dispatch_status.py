@@ -107,6 +107,14 @@ def test_status_shows_all_within_80_columns(tiny: OpenStudy, type_: Type) -> Non
     assert any(line.startswith("ETA: not known before a job runs") for line in lines)
 
 
+def test_a_study_that_is_complete_says_what_comes_next(tiny: OpenStudy, type_: Type) -> None:
+    said = "all planned runs are recorded; what they say: anynet-study report STUDY"
+    journal(tiny, range(11))
+    assert said not in type_("status", "tiny").out
+    journal(tiny, [11])
+    assert type_("status", "tiny").out.splitlines()[-1] == said
+
+
 @pytest.mark.parametrize("reason", ["JobHeldUser", "launch failed requeued held"])
 def test_jobs_that_nobody_will_start_are_named(tiny: OpenStudy, type_: Type, reason: str) -> None:
     runs = [run.run_id for run in tiny.plan]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command import in_this_process
+from command import in_this_process, laid_out
 from small_study import SmallStudy, run_records, small_study, write_store
 
 from anynet_study import apr
@@ -81,7 +81,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     study = small_study(16)
     write_store(folder / "studies" / "tiny", study, run_records(study))
     options = ("--figures", "all", "--resamples", RESAMPLES)
-    told = in_this_process(folder, "report", "tiny", *options).stdout
+    with pytest.MonkeyPatch.context() as patch:
+        laid_out(patch)
+        told = in_this_process(folder, "report", "tiny", *options).stdout
     assert told.strip() == "studies/tiny/report/report.html"
     return folder / "studies" / "tiny" / "report"
 

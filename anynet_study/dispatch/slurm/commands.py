@@ -132,7 +132,8 @@ def queued_jobs() -> dict[str, QueuedJob]:
     if not told.works:
         words = told.error or "it fails"
         raise WorkFailedError(
-            f"squeue does not answer, so queued jobs cannot be told from lost ones: {words}"
+            "squeue does not answer, so queued jobs cannot be told from lost ones; try again later "
+            f"({words})"
         )
     return dict(_parsed(line) for line in told.lines if line.count("|") >= 5)
 
