@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_hashable
 
 from anynet_study.analysis import Analysed, Analysis, Options
 from anynet_study.apr import Roles, correctness, effective_size, weights_of
+from anynet_study.apr.error_tables import check_columns
 from anynet_study.apr.population import aligned_weights
-from anynet_study.errors import UserError, nearest
+from anynet_study.errors import UserError, counted, nearest
 from anynet_study.metrics import EvaluationKind
 
 if TYPE_CHECKING:
@@ -289,6 +291,9 @@ class Study(Analysed):
         1   small   12.0
         """
         name = getattr(architecture, "id", architecture)
+        if not is_hashable(name):
+            kind = type(name).__name__
+            raise UserError(f"results: a {kind}; needed is an id, a name or an Architecture")
         name = {called: one for one, called in self.networks.items()}.get(name, name)
         if name not in self.errors.index:
             known = [*map(str, self.errors.index), *self.networks.values()]
@@ -564,12 +569,21 @@ class Study(Analysed):
             getattr(self.inputs, one.name)
 
     def best(self, dataset: str, count: int) -> list[str]:
-        """The architectures of the lowest errors on a dataset, the best first."""
+        """The architectures of the lowest errors on a dataset, the best first.
+
+        Raises UserError for an unknown dataset.
+        """
+        check_columns(self.errors, [dataset], "errors")
         return list(self.errors[dataset].dropna().sort_values(kind="stable").index[:count])
 
+    @property
+    def size(self) -> str:
+        """`100 architectures x 11 datasets`."""
+        rows, columns = self.errors.shape
+        return f"{counted(rows, 'architecture')} x {counted(columns, 'dataset')}"
+
     def __repr__(self) -> str:
-        counts = f"{len(self.errors)} architectures x {len(self.errors.columns)} datasets"
-        return f"<Study {self.name}: {counts}; {self.options}>"
+        return f"<Study {self.name}: {self.size}; {self.options}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: what the study is, and which tables it has."""

@@ -43,13 +43,13 @@ MIXED = MIXED.replace("  digits-2: {base: digits, classes: 2, per_class: 20}\n",
 NAMES = ["plain20", "mine:plain", "mine:transformer", "mine:functional", "", "", "", ""]
 
 
-#: Commands in a process that has no torch, each line of arguments after the other.
+#: Commands in a process without what is slow to import, each line of arguments after the other.
 WITHOUT_TORCH = """
 import sys
 class Absent:
     def find_spec(self, name, *_):
-        if name == "torch":
-            raise ImportError("torch is asked for")
+        if name in ("torch", "matplotlib"):
+            raise ImportError(f"{name} is asked for")
 sys.meta_path.insert(0, Absent())
 from anynet_study.cli import main
 for line in sys.argv[1:]:
@@ -143,6 +143,7 @@ def test_reading_needs_neither_torch_nor_the_module(studied: Path) -> None:
     lines = (
         "collect mixed",
         "status mixed",
+        "report mixed --resamples 100",
         "analyze mixed --table drivers --resamples 200",
         f"query mixed --columns {columns} --format json",
     )

@@ -76,6 +76,10 @@ def test_bad_input_is_a_value_error() -> None:
             r"unknown option 'resample' \(did you mean 'resamples'\?\); legal: method, level, ",
         ),
         (lambda: anynet_study.load(TABLE, analysis="nobody:X"), "--analysis nobody:X: nobody: No"),
+        (lambda: anynet_study.load(100 - TABLE), r"or accuracies, and .* \(in Python: accuracy=Fa"),
+        (lambda: anynet_study.load(TABLE, "big", shifts="s"), "--shifts: no dataset s; there are"),
+        (lambda: anynet_study.load(TABLE).results(TABLE), "results: a DataFrame; needed is an id"),
+        (lambda: anynet_study.load(TABLE).best("huge", 2), "errors: no column huge; there are big"),
         (lambda: apr.correlations(TABLE.to_numpy()), "errors: a ndarray; needed is a pandas Data"),
         (lambda: apr.tied_ranks(TABLE), "intervals: no column dataset, architecture, error, low"),
         (lambda: apr.rank_preservation(TABLE, "big"), "intervals: no column dataset, archi"),
@@ -88,6 +92,16 @@ def test_what_is_passed_wrongly_is_said(call: Callable[[], object], reason: str)
     with pytest.raises(UserError, match=reason) as raised:
         call()
     assert "\n" not in str(raised.value)
+
+
+def test_a_frame_is_read_as_its_file(tmp_path: Path) -> None:
+    named = TABLE.assign(model=list("vwxyz"))[["model", "big", "small"]]
+    named.to_csv(tmp_path / "errors.csv", index=False)
+    from_file = anynet_study.load(tmp_path / "errors.csv").errors
+    pd.testing.assert_frame_equal(anynet_study.load(named).errors, from_file)
+    long = named.melt("model", var_name="dataset", value_name="error")
+    assert anynet_study.load(long).errors.loc["v", "big"] == 30
+    assert list(anynet_study.load(TABLE).errors.index) == [0, 1, 2, 3, 4]
 
 
 def test_a_folder_in_place_of_its_store_is_told(tmp_path: Path) -> None:
@@ -121,6 +135,7 @@ def test_the_front_door_has_what_scripts_need() -> None:
 
 def test_a_study_completes_to_what_users_need() -> None:
     study = anynet_study.load(pd.DataFrame({"big": [30, 31, 33, 34, 36]}))
+    assert "<Study table: 5 architectures x 1 dataset; Spearman" in repr(study)
     shown = dir(study)
     assert {"errors", "table", "figure", "results", "population", "best"} <= set(shown)
     assert not {"inputs", "progress", "analysis_of", "read_all", "_made"} & set(shown)

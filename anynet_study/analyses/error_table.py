@@ -1,13 +1,14 @@
 """Tables of errors in files, in percent or as accuracies or fractions: read as `import` does."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pandas.api.types import is_numeric_dtype
 
 from anynet_study.apr.population import stages_of
 from anynet_study.errors import UserError
@@ -50,14 +51,22 @@ def read_table(path: Path, declared: Declared) -> dict[str, Any]:
 
 
 def described(table: pd.DataFrame, declared: Declared) -> dict[str, pd.DataFrame]:
-    """The same of a table in memory, whose index names the architectures and is kept."""
-    columns = [table.index.astype(object), *(table[name].astype(object) for name in table.columns)]
+    """The same of a table in memory, whose index names the architectures and is kept.
+
+    A table that only counts its rows and begins with a column of texts is read as a file would be.
+    """
+    counted = isinstance(table.index, pd.RangeIndex) and table.index.name is None
+    as_file = (
+        counted and table.shape[1] > 0 and not is_numeric_dtype(table.iloc[:, 0].infer_objects())
+    )
+    whole = table if as_file else table.reset_index(names=INDEX, allow_duplicates=True)
     cells = [
-        [None if pd.isna(cell) else cell for cell in column.to_numpy(object).tolist()]
-        for column in columns
+        [None if pd.isna(cell) else cell for cell in column.astype(object).tolist()]
+        for _, column in whole.items()
     ]
-    sheet = sheet_of(IN_MEMORY, [INDEX, *map(str, table.columns)], cells)
-    found, _ = _understood(sheet, replace(declared, accuracy=bool(declared.accuracy)))
+    found, _ = _understood(sheet_of(IN_MEMORY, [*map(str, whole.columns)], cells), declared)
+    if as_file:
+        return found
     named = dict(zip(found["errors"].index, table.index, strict=True))
     found["errors"].index = table.index.rename(INDEX)
     for name in found.keys() - {"errors"}:

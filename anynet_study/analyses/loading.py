@@ -33,7 +33,7 @@ def load(
     source: str | Path | ResultStore | pd.DataFrame,
     roles: Roles | str | None = None,
     *,
-    shifts: Sequence[str] = (),
+    shifts: str | Sequence[str] = (),
     images: Mapping[str, int] | None = None,
     distances: Path | None = None,
     accuracy: bool | None = None,
@@ -44,10 +44,11 @@ def load(
 ) -> Study:
     """Load a study: a folder or bare name, a results.h5, a CSV or Parquet table, a DataFrame.
 
-    In a table the first column (of a DataFrame, the index) names the architecture; the others are
-    datasets, with errors in percent, but for those that a population's table has too: of stages
-    (d1, w1, b1, g1, ...), block, flops, weight and so on. `accuracy` and `fraction` say that a
-    table holds accuracies (False: errors), or values from 0 to 1 (False: to 100). A file of which
+    In a table the first column names the architecture; of a DataFrame its index does, but where it
+    only counts the rows and the first column has texts. The others are datasets, with errors in
+    percent, but for those that a population's table has too: of stages (d1, w1, b1, g1, ...),
+    block, flops, weight and so on. `accuracy` and `fraction` say that a
+    table holds accuracies (False: errors), or values from 0 to 1 (False: to 100). One of which
     neither this nor its columns say it holds errors, unless a median above 50% speaks against it.
     `columns` says what columns are, as --map of `import` does: `{"model": "name+pretrained"}`, or
     `{"std": "*_std", "n": "3"}` for errors that are means over three trainings.
@@ -77,7 +78,12 @@ def load(
             raise UserError(f"load: unknown option {option!r}{near}; legal: {', '.join(known)}")
     chosen, asked = (
         Options(**options),
-        DatasetOptions(roles, tuple(shifts), dict(images or {}), distances),
+        DatasetOptions(
+            roles,
+            (shifts,) if isinstance(shifts, str) else tuple(shifts),
+            dict(images or {}),
+            distances,
+        ),
     )
     said = Declared(accuracy, fraction, columns or {}, asked.declared)
     if isinstance(source, pd.DataFrame):

@@ -223,7 +223,7 @@ def left_out(study: Study) -> list[str]:
 
 def _heading(study: Study) -> str:
     errors, effective = study.errors, study.effective
-    counts = f"{len(errors)} architectures x {len(errors.columns)} datasets"
+    counts = study.size
     counts += f", {study.inputs.read_as}" if study.inputs.read_as else ""
     lines = [counts, _method(study, study.tables)]
     if effective is not None:

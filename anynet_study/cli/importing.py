@@ -172,7 +172,8 @@ def _import(
 def _said(report: "ImportReport") -> str:
     gaps = f", {counted(report.gaps, 'gap')}" if report.gaps else ""
     lines = [
-        f"{report.models:,} models x {report.datasets:,} datasets: {report.runs:,} errors{gaps}"
+        f"{counted(report.models, 'model')} x {counted(report.datasets, 'dataset')}: "
+        f"{counted(report.runs, 'error')}{gaps}"
     ]
     medians = [f"{name} {value:.4g}" for name, value in list(report.medians.items())[:LISTED]]
     more = f", and {len(report.medians) - LISTED} more" if len(report.medians) > LISTED else ""

@@ -11,7 +11,7 @@ from anynet_study.analyses.arguments import studies_and_files
 from anynet_study.cli.options import AsIs, AsJson, current, opt, writes
 from anynet_study.cli.rows import TERMINAL_ROWS, Format, choose_format, print_rows, save_rows
 from anynet_study.cli.tables import harmless
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 from anynet_study.store import TableName
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def query(
         typer.echo(harmless(f"note: {line}"), err=True)
     if output is not None:
         save_rows(rows, form, output)
-        typer.echo(f"{len(rows)} rows: {output}", err=True)
+        typer.echo(f"{counted(len(rows), 'row')}: {output}", err=True)
         return
     print_rows(rows, form, TERMINAL_ROWS if limit is None else limit)
     if not len(rows):

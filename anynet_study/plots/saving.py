@@ -64,7 +64,9 @@ def _tell(missing: str) -> None:
 
 
 def check_formats(formats: Sequence[str]) -> None:
-    """Raise a UserError where one is none of png, pdf and svg."""
+    """Raise a UserError for what is no list of png, pdf and svg."""
+    if isinstance(formats, str):
+        raise UserError(f"figure formats are a list, as [{formats!r}]")
     unknown = [name for name in formats if name not in WRITERS]
     if unknown:
         raise UserError(f"figure format {unknown[0]!r} is unknown; one of {', '.join(WRITERS)}")
@@ -73,7 +75,7 @@ def check_formats(formats: Sequence[str]) -> None:
 @styled
 def save(
     figure: Figure,
-    stem: Path,
+    stem: Path | str,
     formats: Sequence[str] = ("png", "pdf"),
     dpi: int = 200,
     table: pd.DataFrame | None = None,
@@ -88,7 +90,7 @@ def save(
     """
     check_formats(formats)
     figure.set_dpi(dpi)
-    paths = []
+    stem, paths = Path(stem), []
     for name in formats:
         path = stem.with_name(f"{stem.name}.{name}")
         with replacing(path) as temporary, _missing_glyphs_told():

@@ -8,17 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from anynet_study import plots
 from anynet_study.analyses import FIGURES
 from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.files import write_text
-from anynet_study.plots import Look
 from anynet_study.study import Study
 
-#: Figures as they are drawn.
-AS_IT_IS = Look()
+if TYPE_CHECKING:  # a report without figures need not wait for matplotlib
+    from anynet_study.plots import Look
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -48,28 +47,31 @@ def draw_figures(
     names: Sequence[str] = FIGURES,
     formats: Sequence[str] = ("png", "svg"),
     dpi: int = 200,
-    look: Look = AS_IT_IS,
+    look: "Look | None" = None,
 ) -> list[DrawnFigure]:
     """Write the named figures and, as `<name>.csv`, what is drawn; say which do not apply.
 
     Raises:
         UserError: a name or a format is unknown.
     """
+    if not names:
+        return []
     figures = [study.study_figure(name) for name in names]
     tables = [study.analysis_of(figure) for figure in figures]
     needed = {each.name for each in tables if each.table} | {n for f in figures for n in f.needs}
     study.make([name for name in study.analyses if name in needed])  # before processes part
     chosen = [figure.name for figure in figures]
-    look = replace(look, names=study.networks | dict(look.names))
+    look = look or plots.Look()
+    looks = replace(look, names=study.networks | dict(look.names))
     return side_by_side(
-        lambda name: _draw(study, folder, name, formats, dpi, look),
+        lambda name: _draw(study, folder, name, formats, dpi, looks),
         chosen,
         len(os.sched_getaffinity(0)),
     )
 
 
 def _draw(
-    study: Study, folder: Path, name: str, formats: Sequence[str], dpi: int, look: Look
+    study: Study, folder: Path, name: str, formats: Sequence[str], dpi: int, look: "Look"
 ) -> DrawnFigure:
     title, caption = study.study_figure(name).title, study.caption(name)
     with look.drawing():

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study import arrow
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 from anynet_study.metrics import CURVES, from_words
 from anynet_study.store.hdf5 import LayoutError, Objects, get_text, read_texts
 from anynet_study.store.layout import TableName
@@ -426,8 +426,11 @@ class ResultStore(Results):
     def __repr__(self) -> str:
         with self.opened() as file:
             runs = len(file["runs/run_id"])
-        counts = f"{len(self.architectures()):,} architectures on {len(self.datasets())} datasets"
-        return f"<ResultStore {self.path}: {runs:,} runs of {counts}>"
+        networks = counted(len(self.architectures()), "architecture")
+        counts = (
+            f"{counted(runs, 'run')} of {networks} on {counted(len(self.datasets()), 'dataset')}"
+        )
+        return f"<ResultStore {self.path}: {counts}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: what the store is, and its datasets."""

@@ -39,13 +39,13 @@ def stored(errors: pd.DataFrame, tmp_path: Path) -> Path:
 
 def test_as_many_classes_make_no_test_set(errors: pd.DataFrame) -> None:
     roles = apr.Roles("val", {"val": 10}, {"signs": 10, "cars": 10})
-    study = anynet_study.load(errors, roles, resamples=100)
+    study = anynet_study.load(errors, roles, accuracy=False, resamples=100)
     with pytest.raises(UserError, match="no dataset is said to be a further test set of another"):
         study.table("shifts")
 
 
 def test_a_source_alone_makes_all_others_targets_but_its_test_sets(errors: pd.DataFrame) -> None:
-    study = anynet_study.load(errors, "val", shifts=["v2", "a"], resamples=100)
+    study = anynet_study.load(errors, "val", shifts=["v2", "a"], accuracy=False, resamples=100)
     assert list(study.roles.targets) == ["signs", "cars"]
     assert list(study.test_sets["val"].columns) == ["test", "v2", "a"]
     assert study.table("average-robustness")["shifts"].eq(2).all()
@@ -54,7 +54,7 @@ def test_a_source_alone_makes_all_others_targets_but_its_test_sets(errors: pd.Da
 
 def test_a_table_says_which_test_sets_it_used_and_left_out(errors: pd.DataFrame) -> None:
     roles = apr.Roles("val", {"val": 10}, {"cars": 8})
-    study = anynet_study.load(errors, roles, shifts=["v2", "a"], resamples=100)
+    study = anynet_study.load(errors, roles, shifts=["v2", "a"], accuracy=False, resamples=100)
     for name in ("shifts", "gaps", "average-robustness", "effective-robustness", "shift-ranks"):
         said = " ".join(remarks(study.table(name)))
         assert "Further test sets of val: v2, a." in said.replace("v2 and a", "v2, a")
@@ -63,7 +63,9 @@ def test_a_table_says_which_test_sets_it_used_and_left_out(errors: pd.DataFrame)
 
 
 def test_only_test_sets_is_no_question_of_targets(errors: pd.DataFrame) -> None:
-    study = anynet_study.load(errors[["val", "v2"]], "val", shifts=["v2"], resamples=100)
+    study = anynet_study.load(
+        errors[["val", "v2"]], "val", shifts=["v2"], accuracy=False, resamples=100
+    )
     assert study.known("roles") is None
     assert len(study.table("shifts")) == 2
 
@@ -82,12 +84,14 @@ def test_names_of_no_dataset_are_refused(
     errors: pd.DataFrame, asked: dict[str, object], message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
-        anynet_study.load(errors, **asked)  # type: ignore[arg-type]
+        anynet_study.load(errors, accuracy=False, **asked)  # type: ignore[arg-type]
 
 
 def test_a_store_keeps_what_the_import_said(errors: pd.DataFrame, stored: Path) -> None:
     """Its tables are those of the same table with the same options, intervals of images, too."""
-    told = anynet_study.load(errors, "val", shifts=["v2", "a"], images=IMAGES, resamples=100)
+    told = anynet_study.load(
+        errors, "val", shifts=["v2", "a"], accuracy=False, images=IMAGES, resamples=100
+    )
     kept = anynet_study.load(stored, resamples=100)
     assert (kept.shifts, kept.roles) == (told.shifts, told.roles)
     for name in ("shifts", "gaps", "sampling-gaps", "average-robustness", "match", "beyond"):
@@ -122,7 +126,7 @@ def test_the_scale_stands_in_every_output(errors: pd.DataFrame, tmp_path: Path) 
 
 def test_tables_and_scripts_average_targets_on_one_scale(errors: pd.DataFrame) -> None:
     """Logits, as paper 3's appendix N, in which scores near 100% count for what they are."""
-    study = anynet_study.load(errors, "val", resamples=100)
+    study = anynet_study.load(errors, "val", accuracy=False, resamples=100)
     scores = 100 - errors
     logit = apr.explained_beyond(scores, "val", average="logits")
     pd.testing.assert_series_equal(study.table("beyond")["f_average"], logit["f_average"])

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from anynet_study.errors import UserError
 from anynet_study.plots.saving import save
 from anynet_study.plots.style import font_families
 
@@ -30,3 +31,9 @@ def test_glyphs_that_no_font_has_are_told_once(
 
 def test_the_figures_font_goes_before_those_for_further_glyphs() -> None:
     assert font_families()[0] == "DejaVu Sans"
+
+
+def test_paths_may_be_texts_and_formats_are_a_list(tmp_path: Path) -> None:
+    assert save(titled("a"), str(tmp_path / "one"), ["png"]) == [tmp_path / "one.png"]
+    with pytest.raises(UserError, match=r"figure formats are a list, as \['png'\]"):
+        save(titled("a"), tmp_path / "one", "png")

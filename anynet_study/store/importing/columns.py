@@ -238,8 +238,8 @@ def roles_of(
     if not long and (told or "dataset" in roles):
         missing = "error=COLUMN or accuracy=COLUMN" if "dataset" in roles else "dataset=COLUMN"
         raise UserError(
-            f"{path}: a long table needs --map {missing} too; {_listed(columns)} (a table with a "
-            "row for each dataset and a column for each model: swap its rows and columns)"
+            f"{path}: a long table needs --map {missing} too; {_listed(columns)} (if it has a "
+            "row for each dataset and a column for each model, swap its rows and columns)"
         )
     quantity = _quantity(path, roles, told, options) if long else None
     wanted = RUN_COLUMNS if long else ("replicate", "recipe")

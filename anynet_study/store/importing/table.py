@@ -49,6 +49,8 @@ from anynet_study.store.run_arrays import RunArrays
 
 #: A column of weights by which models were drawn, in a table that is no sample of networks.
 SAMPLING_WEIGHT = "sampling_weight"
+#: What --error and --accuracy are called there.
+IN_PYTHON = " (in Python: accuracy=False or accuracy=True)"
 #: Errors in percent are rarely higher: most models err on most images.
 HIGH = 50.0
 #: Words in the names of columns that say what their values are.
@@ -440,7 +442,7 @@ def _stated(cells: Cells, options: ImportOptions) -> tuple[Quantity, bool]:
         if word is None and told is None:
             raise UserError(
                 f"{cells.path}: nothing says whether the values of {name!r} are errors or "
-                f"accuracies; say so with --error or --accuracy"
+                f"accuracies; say so with --error or --accuracy{IN_PYTHON}"
             )
         if word not in (None, quantity):
             raise UserError(
@@ -458,6 +460,7 @@ def _require_errors(cells: Cells, errors: pd.DataFrame) -> None:
         raise UserError(
             f"{cells.path}: nothing says whether the values are errors or accuracies, and their "
             f"median on {medians.idxmax()} is {medians.max():g}%; say so with --error or --accuracy"
+            f"{IN_PYTHON}"
         )
 
 
