@@ -10,6 +10,7 @@ import pandas as pd
 from pandas.api import types
 
 from anynet_study.analysis import Analysis, StudyFigure
+from anynet_study.apr.error_tables import check_frame
 from anynet_study.errors import UserError, first_line
 from anynet_study.functions import guarded, open_instance
 from anynet_study.study import Study
@@ -96,9 +97,8 @@ def _making_table(function: Callable[..., Any], what: str) -> Callable[..., pd.D
     call = guarded(function, what, passed=(UserError,))
 
     def made(of: Any) -> pd.DataFrame:
-        table = call(of)
-        if not isinstance(table, pd.DataFrame):
-            raise UserError(f"{what}: a {type(table).__name__}; needed is a pandas DataFrame")
+        table: pd.DataFrame = call(of)
+        check_frame(table, what)
         odd = [name for name in table.columns if not isinstance(name, str)]
         odd += list(table.columns[table.columns.duplicated()])
         if odd:

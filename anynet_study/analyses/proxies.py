@@ -16,6 +16,7 @@ from anynet_study.analyses.building import (
 )
 from anynet_study.analyses.noise import known_noise
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_known, check_room
+from anynet_study.apr.proxies import DIFFERENCE_ENDS
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
 from anynet_study.study import Study
@@ -23,7 +24,6 @@ from anynet_study.study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DIFFERENCE_ENDS = ("difference_low", "difference_high")
 #: Resamples that the intervals of regret need.
 MOST_RESAMPLES = 2_000
 #: A correlation whose whole interval is below this leaves most of the ranking open.
