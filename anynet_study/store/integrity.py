@@ -99,7 +99,7 @@ def verify(path: Path, in_study: bool = False) -> list[Finding]:
             found += _changed(file, there)
             if all(one.note for one in found):
                 # Whether or not the checksums fit it.
-                check_layout(there, circumstances=True)
+                check_layout(there)
                 said = [(f"/predictions, {name}", OTHER_LABELS) for name in contradicted(file)]
                 found += [Finding(where, what, "labels") for where, what in said]
             if all(one.note for one in found):

@@ -46,6 +46,9 @@ RecordedEngine = Literal["", "reference", "fast"]
 RecordedBackend = Literal["", "plain", "rewritten", "compiled"]
 
 
+_ANY_NUMBER = (float("-inf"), float("inf"))
+
+
 @dataclass(frozen=True)
 class Column:
     """What a column of a table holds."""
@@ -54,13 +57,24 @@ class Column:
     #: None: whichever type its source gives it, as of columns of other people's tables.
     type: pa.DataType | None
     #: The smallest and the largest number. A number that is not known is null, and NaN in HDF5.
-    range: tuple[float, float] = (float("-inf"), float("inf"))
+    range: tuple[float, float] = _ANY_NUMBER
     #: The legal texts; empty: any.
     legal: tuple[str, ...] = ()
+    #: Whether its texts name something: these are not empty.
+    named: bool = False
+
+    @property
+    def limited(self) -> bool:
+        """Whether some values of its type are not legal."""
+        return self.named or bool(self.legal) or self.range != _ANY_NUMBER
 
 
 def _text(meaning: str, legal: object = None) -> Column:
     return Column(meaning, pa.string(), legal=get_args(legal))
+
+
+def _name(meaning: str) -> Column:
+    return Column(meaning, pa.string(), named=True)
 
 
 def _count(meaning: str, least: int = 0, most: int = 2**31 - 1) -> Column:
@@ -84,12 +98,12 @@ def _any(meaning: str) -> Column:
 
 
 _OF_RUNS = {
-    "run_id": _text(
+    "run_id": _name(
         "hash of everything that determines the run's result; of an imported run: of its names, "
         "which are its specification"
     ),
-    "architecture": _text("id or name of the model"),
-    "dataset": _text("label of the dataset"),
+    "architecture": _name("id or name of the model"),
+    "dataset": _name("label of the dataset"),
     "recipe": _text("how the model was trained"),
     "replicate": _count("number of the repetition, from 0"),
     "status": _text("completed, diverged (error of guessing) or failed (no error)", Status),
@@ -139,7 +153,7 @@ _OF_RUNS = {
 }
 _OF_EVALUATIONS = {
     "run": _count("the row of /runs that was evaluated"),
-    "evaluation": _text("name of the further test set, or of what was done to the images"),
+    "evaluation": _name("name of the further test set, or of what was done to the images"),
     "evaluation_id": _text("16 hexadecimal digits, the start of the SHA-256 of identity"),
     "identity": _text("JSON: all that determines the evaluation of given weights"),
     "kind": _text(
@@ -158,7 +172,7 @@ _OF_EVALUATIONS = {
     **{name: _OF_RUNS[name] for name in ("seconds", "started", "host", "journal")},
 }
 _OF_ARCHITECTURES = {
-    "architecture": _text("id, or name of the model"),
+    "architecture": _name("id, or name of the model"),
     "name": _any("what an imported file called a model that has an id"),
     "network": _any('what the sweep calls a network that it names; "" if it was drawn'),
     "stem": _any("first layers: imagenet, simple, cifar"),
@@ -174,7 +188,7 @@ _OF_ARCHITECTURES = {
     "activations": _any("count"),
 }
 _OF_DATASETS = {
-    "dataset": _text("label"),
+    "dataset": _name("label"),
     "base": _text("dataset that it is a variant of"),
     "role": _text("source, family, target, extra"),
     "test_set_of": _text('of imported ones the dataset that it is a further test set of, or ""'),
@@ -189,14 +203,14 @@ _OF_DATASETS = {
     "class_names": _text("JSON: the classes in the order of their numbers"),
 }
 _OF_JOURNALS = {
-    "journal": _text("file name"),
+    "journal": _name("file name"),
     "records": _any("count"),
     "duplicates": _any("records set aside"),
     "bytes": _any("size of the file"),
     "problem": _any('what is wrong with it, "" if nothing'),
 }
 _OF_TRIALS = {
-    "run_id": _text("of /runs"),
+    "run_id": _name("of /runs"),
     "tuned": _text("recipe whose trial it is"),
     "trial": _count("number of the setting, from 0"),
     "rung": _count("from 0; of successive halving each rung has longer runs of fewer trials"),

@@ -5,7 +5,7 @@ table says of another) is what all readers of a store rely on.
 """
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import h5py
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study import arrow
@@ -24,7 +25,6 @@ from anynet_study.store.hdf5 import (
     DAMAGE,
     LayoutError,
     Objects,
-    as_binary,
     get_text,
     get_texts,
     is_text,
@@ -32,7 +32,6 @@ from anynet_study.store.hdf5 import (
     read_texts,
 )
 from anynet_study.store.layout import (
-    CIRCUMSTANCES,
     COLUMNS,
     FORMAT,
     SCHEMA_VERSION,
@@ -44,21 +43,40 @@ from anynet_study.store.records import EvaluationRecord, RunRecord
 
 T = TypeVar("T", dict[str, Any], list[Any])
 Numbers = NDArray[Any]
-#: By table: the column that names its rows, and further ones that must be there.
+#: Texts of /runs and /evaluations are plain since this version, and integers into /labels before.
+FIRST_PLAIN = 7
+
+#: Tables that have all columns of `layout` but those that their records once did not have.
+_OF_RECORDS: Mapping[str, type] = {"runs": RunRecord, "evaluations": EvaluationRecord}
+
+
+def _always_recorded(table: str) -> tuple[str, ...]:
+    later = {one.name for one in fields(_OF_RECORDS[table]) if one.default is not MISSING}
+    return tuple(name for name in COLUMNS[table] if name not in later)
+
+
+#: By table, the columns that must be there; the first one, if it is a text, names the rows.
 _NEEDED = {
     "architectures": ("architecture",),
     "datasets": ("dataset",),
     "journals": ("journal",),
     "trials": tuple(COLUMNS["trials"]),
+    "runs": _always_recorded("runs"),
+    "evaluations": _always_recorded("evaluations"),
 }
-#: Columns of /runs and /evaluations whose texts name something in the store.
-_NAMES = ("architecture", "dataset", "evaluation")
-_RUN_ID = np.zeros(256, np.bool_)
-_RUN_ID[[0, *b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"]] = True
-
-
-#: Texts of /runs and /evaluations are plain since this version, and integers into /labels before.
-FIRST_PLAIN = 7
+#: Tables that earlier stores lack.
+_LATER = ("trials", "evaluations")
+_WHOLE = "?bBhHiIlLqQ"
+#: What arrays hold, as messages say it, and NumPy's letters of these types; S: any text.
+_LEGAL = {
+    "text": "S",
+    "integers": _WHOLE,
+    "uint8": "B",
+    "uint16": "H",
+    "float32, float64": "fd",
+    "integers, float32, float64": f"{_WHOLE}fd",
+    "text, integers, float32, float64": f"S{_WHOLE}fd",
+}
 
 
 class NewerStoreError(UserError):
@@ -134,24 +152,21 @@ def _check(path: Path, file: h5py.File) -> None:
         )
 
 
-def check_layout(there: Objects, circumstances: bool = False) -> None:
-    """Raises LayoutError for the first thing in a store that is not as `layout` says.
-
-    The values of CIRCUMSTANCES are checked only if asked for: reading them takes as long as all
-    others.
-    """
+def check_layout(there: Objects) -> None:
+    """Raises LayoutError for the first thing in a store that is not as `layout` says."""
     try:
         _check_root(there)
-        for name in _NEEDED:
-            if name in there or name != "trials":
-                _check_table(there, name)
-        count = _check_runs(there, () if circumstances else CIRCUMSTANCES)
-        curves = [name for name in CURVES if f"curves/{name}" in there]
-        _check_ragged(there, "curves", count, curves, "f")
-        _check_ragged(there, "specs", count, ["text"], "u")
-        _check_predictions(there, count)
-        if "evaluations" in there:
-            _check_evaluations(there, count)
+        tables = {name: _check_table(there, name) for name in _NEEDED if name in there}
+        runs, evaluations = tables["runs"], tables.get("evaluations")
+        _check_runs(there, runs)
+        for group in prediction_groups(there["/"]):
+            _check_predictions(there, group, "run", runs["images"], tables["datasets"])
+        if evaluations is not None:
+            _check_evaluations(there, evaluations, len(runs["run_id"]))
+            for group in evaluation_prediction_groups(there["/"]):
+                _check_predictions(
+                    there, group, "row", evaluations["predicted"], tables["datasets"]
+                )
     except LayoutError:
         raise
     except DAMAGE as error:
@@ -159,21 +174,22 @@ def check_layout(there: Objects, circumstances: bool = False) -> None:
 
 
 def _check_root(there: Objects) -> None:
-    for name in ("runs", "labels", "curves", "specs", "predictions"):
-        if not isinstance(there.get(name), h5py.Group):
+    for name in (*_NEEDED, "labels", "curves", "specs", "predictions"):
+        if not isinstance(there.get(name), h5py.Group) and (name in there or name not in _LATER):
             raise LayoutError(f"/{name}", "is missing, or no group")
     root = there["/"]
     planned = root.attrs.get("planned_runs")
     if not np.isscalar(planned) or not isinstance(planned, np.integer | int):
         raise LayoutError("/@planned_runs", "is not a whole number")
     get_text(root, "created", "")
+    _array(there, "labels/recipe", "text", (None,))
     made = json.loads(_array(there, "provenance", "text", ()).asstr()[()])
     if not isinstance(made, dict) or not all(isinstance(text, str) for text in made.values()):
         raise LayoutError("/provenance", "is not a JSON object of texts")
 
 
-def _array(there: Objects, path: str, kind: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
-    """The array at a path, of a kind ("text", "whole", "number" or "any") and shape (None: any)."""
+def _array(there: Objects, path: str, holds: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
+    """The array at a path, which holds that of _LEGAL and has this shape (None: any size)."""
     where, array = f"/{path}", there.get(path)
     if not isinstance(array, h5py.Dataset):
         raise LayoutError(where, "is missing, or no array")
@@ -183,32 +199,69 @@ def _array(there: Objects, path: str, kind: str, shape: tuple[int | None, ...]) 
     ):
         told = tuple("any" if size is None else size for size in shape)
         raise LayoutError(where, f"has the shape {sizes}; legal: {told}")
-    if kind not in _kinds(dtype):
-        raise LayoutError(where, f"is of type {dtype}; legal: {_CALLED[kind]}")
+    letter = "S" if h5py.check_string_dtype(dtype) is not None else dtype.char
+    if letter not in _LEGAL[holds]:
+        raise LayoutError(where, f"is of type {dtype}; legal: {holds}")
     return array
 
 
-_CALLED = {
-    "text": "text",
-    "whole": "integers",
-    "number": "integers, float32, float64",
-    "any": "text, integers, float32, float64",
-}
+def _check_table(there: Objects, table: str) -> dict[str, Any]:
+    """The values of those columns of a table that are `limited`."""
+    key, of_records = _NEEDED[table][0], table in _OF_RECORDS
+    coded = of_records and there["/"].attrs["schema_version"] < FIRST_PLAIN
+    count, found = None, {}
+    for name in _columns_of(there, table):
+        path, column = f"{table}/{name}", COLUMNS[table].get(name, Column("", None))
+        holds = _held(column, of_records)
+        if coded and holds == "text" and name != key:
+            _array(there, f"labels/{name}", "text", (None,))
+            holds = "integers"
+        array = _array(there, path, holds, (count,))
+        count = len(array)
+        if column.limited:
+            # Of texts that seldom repeat, a dictionary would be large.
+            read = read_distinct if name == key and holds == "text" else stored_values
+            found[name] = read(array)
+            _check_values(f"/{path}", column, found[name], unique=read is read_distinct)
+    return found
 
 
-def _kinds(dtype: np.dtype[Any]) -> set[str]:
-    if h5py.check_string_dtype(dtype) is not None or dtype.kind == "S":
-        return {"text", "any"}
-    if dtype.kind in "iub":
-        return {"whole", "number", "any"}
-    return {"number", "any"} if dtype.kind == "f" and dtype.itemsize in (4, 8) else set()
+def _columns_of(there: Objects, table: str) -> list[str]:
+    """The columns that a table has or must have, the one that names its rows first."""
+    needed, group = _NEEDED[table], there[table]
+    if table in _OF_RECORDS:  # before FIRST_PLAIN, they did not list them
+        return list(dict.fromkeys([*needed, *(name for name in group if name != "predictions")]))
+    columns = get_texts(group, "columns")
+    if "" in columns or len(set(columns)) < len(columns):
+        raise LayoutError(f"/{table}@columns", "has an empty text, or a text twice")
+    for name in needed:
+        if name not in columns:
+            raise LayoutError(f"/{table}", f"has no column {name}")
+    return list(dict.fromkeys([*needed, *columns]))
 
 
-def _check_values(where: str, column: Column, values: Numbers | pa.DictionaryArray) -> None:
+def _held(column: Column, of_records: bool) -> str:
+    """What the array of a column holds (_LEGAL)."""
+    if column.type is None:
+        return "text, integers, float32, float64"
+    if is_text(column.type):
+        return "text"
+    # A missing whole number is NaN; records have them all.
+    whole = of_records and not pa.types.is_floating(column.type)
+    return "integers" if whole else "integers, float32, float64"
+
+
+def _check_values(
+    where: str, column: Column, values: Numbers | pa.Array, unique: bool = False
+) -> None:
     """Known numbers are in the range of their column, and texts are legal; NaN: not known."""
-    if isinstance(values, pa.DictionaryArray):
-        texts = values.unique().to_pylist() if column.legal else []
-        if wrong := set(texts) - set(column.legal):
+    if isinstance(values, pa.Array):
+        texts = values.unique().cast(pa.string())
+        if unique and len(texts) < len(values):
+            raise LayoutError(where, "has a text twice")
+        if column.named and arrow.among(texts, [""]).any():
+            raise LayoutError(where, "has an empty text")
+        if column.legal and (wrong := set(texts.to_pylist()) - set(column.legal)):
             raise LayoutError(where, f"has {min(wrong)!r}; legal: {', '.join(column.legal)}")
         return
     low, high = column.range
@@ -219,80 +272,69 @@ def _check_values(where: str, column: Column, values: Numbers | pa.DictionaryArr
         raise LayoutError(where, f"has values {what}: {wrong_numbers[0]}")
 
 
-def _check_distinct(where: str, texts: Collection[str]) -> None:
-    if "" in texts:
-        raise LayoutError(where, "has an empty text")
-    if len(set(texts)) < len(texts):
-        raise LayoutError(where, "has a text twice")
-
-
-def _check_table(there: Objects, name: str) -> None:
-    """A table whose whole numbers may be missing, and which may have columns of its own."""
-    group = there.get(name)
-    if not isinstance(group, h5py.Group):
-        raise LayoutError(f"/{name}", "is missing, or no group")
-    columns = get_texts(group, "columns")
-    _check_distinct(f"/{name}@columns", columns)
-    for column in _NEEDED[name]:
-        if column not in columns:
-            raise LayoutError(f"/{name}", f"has no column {column}")
-    key = _NEEDED[name][0]
-    keys = _array(there, f"{name}/{key}", "text", (None,))
-    for column in columns:
-        known = COLUMNS[name].get(column, Column("", None))
-        kind = "any" if known.type is None else "text" if is_text(known.type) else "number"
-        array = _array(there, f"{name}/{column}", kind, keys.shape)
-        if kind == "number":
-            _check_values(f"/{name}/{column}", known, array[()])
-    _check_distinct(f"/{name}/{key}", read_distinct(keys).to_pylist())
-
-
-def _check_runs(there: Objects, skipped: Collection[str]) -> int:
-    """The number of runs; the values of the columns that are `skipped` are not read."""
-    ids = _array(there, "runs/run_id", "text", (None,))[()]
-    count = len(ids)
-    letters = ids.view(np.uint8).reshape(count, ids.itemsize) if ids.dtype.kind == "S" else None
-    if letters is None or (count and not (_RUN_ID[letters].all() and letters[:, 0].all())):
+def _check_runs(there: Objects, runs: Mapping[str, Any]) -> None:
+    """What columns of runs, and their arrays, say of each other."""
+    if not pc.all(pc.ascii_is_alnum(runs["run_id"]), min_count=0).as_py():
         raise LayoutError("/runs/run_id", "has texts that are not letters and digits alone")
-    if len(as_binary(ids).unique()) < count:
-        raise LayoutError("/runs/run_id", "has a run twice")
-    found = _check_columns(there, "runs", RunRecord, count, ("run_id", *skipped))
-    unknown = np.flatnonzero(np.isnan(found["error"]))
-    if set(found["status"].take(arrow.numbers(unknown)).to_pylist()) - {"failed"}:
+    failed = arrow.among(runs["status"], ["failed"])
+    if (np.isnan(runs["error"]) & ~failed).any():
         raise LayoutError("/runs/error", "has values that are not percentages: nan")
-    for name in ("architecture", "dataset"):
-        if "" in found[name].unique().to_pylist():
-            raise LayoutError(f"/runs/{name}", "has an empty text")
-    _array(there, "labels/recipe", "text", (None,))
-    ends = _array(there, "curves/offsets", "whole", (count + 1,))[()]
-    if not np.array_equal(np.diff(ends), found["epochs"]):
+    epochs, letters = (_lengths(there, group, len(failed)) for group in ("curves", "specs"))
+    if not np.array_equal(epochs, runs["epochs"]):
         raise LayoutError("/curves/offsets", "are not those of curves of /runs/epochs")
-    return count
+    curves = [name for name in CURVES if f"curves/{name}" in there]
+    if not curves:
+        raise LayoutError("/curves", "is empty")
+    for name in curves:
+        _array(there, f"curves/{name}", "float32, float64", (epochs.sum(),))
+    _array(there, "specs/text", "uint8", (letters.sum(),))
 
 
-def _check_columns(
-    there: Objects, table: str, record: type, count: int, skipped: Collection[str]
-) -> dict[str, Any]:
-    """The values of the columns of /runs or /evaluations, but for those that are skipped.
+def _lengths(there: Objects, group: str, count: int) -> Numbers:
+    """How many elements each run has of arrays in which those of all runs lie end to end."""
+    ends = _array(there, f"{group}/offsets", "integers", (count + 1,))[()].astype(np.int64)
+    if ends[0] != 0 or (np.diff(ends) < 0).any():
+        raise LayoutError(f"/{group}/offsets", "do not rise from 0")
+    return np.diff(ends)
 
-    A column may be absent if records once did not have it.
+
+def _check_evaluations(there: Objects, evaluations: Mapping[str, Any], runs: int) -> None:
+    _check_rows("/evaluations/run", evaluations["run"], runs)
+    known = read_distinct(_array(there, "labels/evaluation", "text", (None,)))
+    if not arrow.among(evaluations["evaluation"].unique(), known).all():
+        raise LayoutError("/labels/evaluation", "lacks a name of /evaluations/evaluation")
+
+
+def _check_predictions(
+    there: Objects, group: h5py.Group, key: str, lengths: Numbers, datasets: Mapping[str, Any]
+) -> None:
+    """A group of predictions; `lengths`: how many each row has of the table that `key` refers to.
+
+    `datasets` are the columns of /datasets.
     """
-    later = {one.name for one in fields(record) if one.default is not MISSING}
-    plain = there["/"].attrs["schema_version"] >= FIRST_PLAIN
-    found: dict[str, Any] = {}
-    for name, column in COLUMNS[table].items():
-        path, text = f"{table}/{name}", column.type is not None and is_text(column.type)
-        if path not in there and name in later:
-            continue
-        coded = text and not plain and name != "run_id"
-        kind = "text" if text else "number" if column.type == pa.float64() else "whole"
-        array = _array(there, path, "whole" if coded else kind, (count,))
-        if coded:
-            _array(there, f"labels/{name}", "text", (None,))
-        if name not in skipped and (column.legal or name in _NAMES or not text):
-            found[name] = stored_values(array)
-            _check_values(f"/{path}", column, found[name])
-    return found
+    place, kind = group.name, kind_of(group)
+    dataset, evaluation = get_text(group, "dataset"), get_text(group, "evaluation", "")
+    if place != prediction_group(dataset, evaluation) or kind not in ("class", "correct", "labels"):
+        raise LayoutError(place, f"is of dataset {dataset!r} {evaluation} and kind {kind!r}")
+    array = _array(there, f"{place[1:]}/classes", "uint16", (None, None))
+    height, width = array.shape
+    rows = _array(there, f"{place[1:]}/{key}", "integers", (height,))[()].astype(np.int64)
+    _check_rows(f"{place}/{key}", rows, len(lengths))
+    if (np.diff(rows) <= 0).any():
+        raise LayoutError(f"{place}/{key}", "does not ascend")
+    if (lengths[rows] > width).any():
+        raise LayoutError(f"{place}/classes", "has fewer columns than a row has predictions")
+    if kind == "labels" and "classes" in datasets:
+        counts = datasets["classes"][arrow.among(datasets["dataset"], [dataset])]
+        if any(width % words_an_image(int(known)) for known in counts[counts > 0]):
+            raise LayoutError(f"{place}/classes", "is not as wide as its number of classes asks")
+    if "labels" in group:
+        _array(there, f"{place[1:]}/labels", "uint16", (width,))
+
+
+def _check_rows(where: str, rows: Numbers, count: int) -> None:
+    if len(rows) and not 0 <= rows.min() <= rows.max() < count:
+        raise LayoutError(where, f"has rows beyond the {count} that there are")
 
 
 def stored_values(array: h5py.Dataset) -> pa.DictionaryArray | Numbers:
@@ -311,68 +353,3 @@ def stored_values(array: h5py.Dataset) -> pa.DictionaryArray | Numbers:
     if len(values) and not 0 <= values.min() <= values.max() < len(texts):
         raise LayoutError(array.name, f"has integers beyond the {len(texts)} labels")
     return pa.DictionaryArray.from_arrays(arrow.numbers(values.astype(np.int32)), texts)
-
-
-def _check_ragged(
-    there: Objects, name: str, count: int, arrays: Collection[str], kind: str
-) -> None:
-    """Arrays of all runs end to end, and where those of each begin."""
-    ends = _array(there, f"{name}/offsets", "whole", (count + 1,))[()].astype(np.int64)
-    if ends[0] != 0 or (np.diff(ends) < 0).any():
-        raise LayoutError(f"/{name}/offsets", "do not rise from 0")
-    if not arrays:
-        raise LayoutError(f"/{name}", "is empty")
-    for array in arrays:
-        found = _array(there, f"{name}/{array}", "number", (int(ends[-1]),))
-        if found.dtype.kind != kind:
-            raise LayoutError(f"/{name}/{array}", f"is of type {found.dtype}")
-
-
-def _check_predictions(there: Objects, count: int) -> None:
-    classes: dict[str, Any] = {}
-    if "datasets/classes" in there:
-        names, sizes = read_texts(there["datasets/dataset"]), there["datasets/classes"][()]
-        classes = dict(zip(names.to_pylist(), sizes.tolist(), strict=True))
-    images = there["runs/images"][()]
-    for group in prediction_groups(there["/"]):
-        place, dataset, kind = group.name, get_text(group, "dataset"), kind_of(group)
-        if place != prediction_group(dataset) or kind not in ("class", "correct", "labels"):
-            raise LayoutError(place, f"is of dataset {dataset!r} and kind {kind!r}")
-        width = _check_classes(there, place, "run", count, images)
-        if kind == "labels" and width % words_an_image(int(np.nan_to_num(classes.get(dataset, 1)))):
-            raise LayoutError(f"{place}/classes", "is not as wide as its number of classes asks")
-        if (
-            "labels" in group
-            and _array(there, f"{place[1:]}/labels", "whole", (width,)).dtype != "u2"
-        ):
-            raise LayoutError(f"{place}/labels", "is not of type uint16")
-
-
-def _check_classes(there: Objects, place: str, key: str, count: int, lengths: Numbers) -> int:
-    """The number of columns of a group of predictions."""
-    array = _array(there, f"{place[1:]}/classes", "whole", (None, None))
-    rows = _array(there, f"{place[1:]}/{key}", "whole", (array.shape[0],))[()].astype(np.int64)
-    if rows.size and not 0 <= rows.min() <= rows.max() < count:
-        raise LayoutError(f"{place}/{key}", f"has rows beyond the {count} that there are")
-    if (np.diff(rows) <= 0).any():
-        raise LayoutError(f"{place}/{key}", "does not ascend")
-    if array.dtype != np.uint16:
-        raise LayoutError(f"{place}/classes", f"is of type {array.dtype}; legal: uint16")
-    if (lengths[rows] > array.shape[1]).any():
-        raise LayoutError(f"{place}/classes", "has fewer columns than a row has predictions")
-    return int(array.shape[1])
-
-
-def _check_evaluations(there: Objects, runs: int) -> None:
-    count = len(_array(there, "evaluations/run", "whole", (None,)))
-    found = _check_columns(there, "evaluations", EvaluationRecord, count, ())
-    known = read_texts(_array(there, "labels/evaluation", "text", (None,)))
-    if set(found["evaluation"].unique().to_pylist()) - set(known.to_pylist()):
-        raise LayoutError("/labels/evaluation", "lacks a name of /evaluations/evaluation")
-    if count and not 0 <= found["run"].min() <= found["run"].max() < runs:
-        raise LayoutError("/evaluations/run", f"has rows beyond the {runs} runs")
-    for group in evaluation_prediction_groups(there["/"]):
-        named = get_text(group, "dataset"), get_text(group, "evaluation")
-        if group.name != prediction_group(*named):
-            raise LayoutError(group.name, f"is of {named[1]!r} of runs on {named[0]!r}")
-        _check_classes(there, group.name, "row", count, found["predicted"])
