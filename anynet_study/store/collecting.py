@@ -28,8 +28,7 @@ from anynet_study.store.deduplicate import (
     codes_of,
     deduplicate,
     evaluation_keys,
-    rename_evaluations,
-    rename_runs,
+    renamed,
     split,
 )
 from anynet_study.store.hdf5 import DAMAGE, creating
@@ -135,7 +134,7 @@ def is_behind(results: Path, journals: Path) -> bool:
     Raises UserError as `open_store`.
     """
     with open_store(results) as file:
-        known = read_table(file["journals"], ["journal", "bytes"])
+        known = read_table(file, "journals", ["journal", "bytes"])
     sizes = dict(zip(*(column.to_pylist() for column in known.columns), strict=True))
     paths = (path for kind in KINDS for path in kind.paths(journals))
     return any(path.stat().st_size > sizes.get(path.name, 0) for path in paths)
@@ -183,9 +182,9 @@ class Collected:
             tested = tested & arrow.among(evaluations["evaluation_id"], names)
         evaluations = evaluations.append_column("planned", arrow.numbers(tested))
         if isinstance(planned, Mapping):
-            runs = rename_runs(runs, planned)
+            runs = renamed(runs, "run_id", planned, ("dataset", "recipe", "replicate"))
         if names:
-            evaluations = rename_evaluations(evaluations, names)
+            evaluations = renamed(evaluations, "evaluation_id", names, ("evaluation", "kind"))
         population, datasets = self._tables
         first = {
             "architecture": population["architecture"].to_pylist(),

@@ -78,37 +78,24 @@ def evaluation_keys(evaluations: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*ids, arrow.texts([" "])[0])
 
 
-def rename_runs(runs: pa.Table, names: Mapping[str, RunNames]) -> pa.Table:
-    """Give runs the names that the sweep has for them now: no name is part of a run's identity."""
-    known = pc.index_in(runs["run_id"], value_set=arrow.texts(names))
-    now = list(zip(*names.values(), strict=True)) or [(), (), ()]
-    for column, values in zip(("dataset", "recipe", "replicate"), now, strict=True):
-        runs = _renamed(runs, column, values, known)
-    return runs
-
-
-def rename_evaluations(evaluations: pa.Table, names: Mapping[str, EvaluationNames]) -> pa.Table:
-    """Give evaluations the names and kinds that the sweep has now for their evaluation_id."""
-    ids = evaluations["evaluation_id"].cast(pa.string())
-    known = pc.index_in(ids, value_set=arrow.texts(names))
-    now = list(zip(*names.values(), strict=True)) or [(), ()]
-    for column, values in zip(("evaluation", "kind"), now, strict=True):
-        evaluations = _renamed(evaluations, column, values, known)
-    return evaluations
-
-
-def _renamed(
-    records: pa.Table, column: str, values: Sequence[Any], known: pa.ChunkedArray
+def renamed(
+    records: pa.Table, key: str, names: Mapping[str, tuple[Any, ...]], columns: Sequence[str]
 ) -> pa.Table:
-    """The records with values[i] in the column where `known` is i; unchanged where it is null."""
-    field = records.schema.field(column)
-    plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    text = pa.types.is_string(plain)
-    now = arrow.texts(values) if text else arrow.numbers(np.array(values, np.int32))
-    called = pa.chunked_array([now]).take(known)
-    merged = pc.coalesce(called, records[column].cast(plain))
-    merged = merged if plain == field.type else merged.dictionary_encode()
-    return records.set_column(records.schema.get_field_index(column), field, merged)
+    """The records with what the sweep calls them now in `columns`; `names` has it by `key`.
+
+    No name is part of the identity of a run or an evaluation.
+    """
+    place = pc.index_in(records[key].cast(pa.string()), value_set=arrow.texts(names))
+    for number, column in enumerate(columns):
+        field = records.schema.field(column)
+        coded = pa.types.is_dictionary(field.type)
+        now = [of_one[number] for of_one in names.values()]
+        values = arrow.texts(now) if coded else arrow.numbers(np.array(now, np.int32))
+        before = records[column].cast(values.type)
+        merged = pc.coalesce(pa.chunked_array([values]).take(place), before)
+        merged = merged.dictionary_encode() if coded else merged
+        records = records.set_column(records.schema.get_field_index(column), field, merged)
+    return records
 
 
 def arrange(runs: pa.Table, evaluations: pa.Table, first: Mapping[str, Sequence[str]]) -> Arranged:

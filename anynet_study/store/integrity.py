@@ -6,7 +6,7 @@ again from the journals of its study and compares both, as `stores_equal` compar
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
@@ -34,7 +34,7 @@ from anynet_study.store.hdf5 import (
     creating,
     written_checksums,
 )
-from anynet_study.store.layout import CIRCUMSTANCES, scores_file, scores_folder
+from anynet_study.store.layout import CIRCUMSTANCES, TableName, scores_file, scores_folder
 from anynet_study.store.opening import check_layout, open_store, opened
 from anynet_study.store.predictions import (
     evaluation_prediction_groups,
@@ -249,15 +249,6 @@ def _run_ids_of(spec: bytes) -> tuple[str, str]:
     return trained, blake2b(spec, digest_size=8).hexdigest()
 
 
-#: Tables that are compared, by what names their rows.
-_TABLES = {
-    "architecture": "architectures",
-    "dataset": "datasets",
-    "run_id": "runs",
-    "evaluation of": "evaluations",
-}
-
-
 def _later(records: pa.Table, store: ResultStore) -> set[str]:
     """Names of the runs and evaluations that were recorded after a store was collected."""
     known = store.table("journals", ["journal", "bytes"])
@@ -277,13 +268,12 @@ def _apart(store: ResultStore, again: ResultStore, later: Collection[str]) -> It
     behind: dict[str, set[str]] = {}
     # Journals may be gone that had another record; what is planned is the sweep's.
     for found in differences(store, again, ("journal", "planned")):
-        table = _TABLES.get(found.key, "columns")
         if found.name in later:
-            behind.setdefault(table, set()).add(found.name)
+            behind.setdefault(found.table, set()).add(found.name)
         elif found.column:
-            unlike.setdefault((table, found.column), []).append(found.name)
+            unlike.setdefault((found.table, found.column), []).append(found.name)
         else:
-            alone.setdefault((table, found.what), []).append(found.name)
+            alone.setdefault((found.table, found.what), []).append(found.name)
     for table, later_names in behind.items():
         what = f"lacks {table} that were recorded since it was collected: "
         yield Finding(store.path.name, what + some(sorted(later_names)), "none")
@@ -306,19 +296,29 @@ def some(names: Sequence[Any]) -> str:
     return f"{len(names)} ({first}{more})"
 
 
+#: The tables that are compared, and what names their rows.
+_KEYS: Mapping[TableName, str] = {
+    "architectures": "architecture",
+    "datasets": "dataset",
+    "runs": "run_id",
+    "evaluations": "evaluation of",
+}
+
+
 @dataclass(frozen=True)
 class Difference:
     """A row that only one of two stores has, or a value that differs between them."""
 
-    #: What names the rows of their table, such as `run_id`, and the name of the row.
-    key: str
+    #: Of the row; if the tables have other columns: "columns", and the key of the table.
+    table: TableName | Literal["columns"]
     name: str
     #: "": the row is in one store alone.
     column: str
     what: str
 
     def __str__(self) -> str:
-        return f"{self.key} {self.name}: {self.what}"
+        key = "columns of" if self.table == "columns" else _KEYS[self.table]
+        return f"{key} {self.name}: {self.what}"
 
 
 def stores_equal(a: Path | ResultStore, b: Path | ResultStore) -> list[str]:
@@ -338,24 +338,20 @@ def differences(
     first: ResultStore, second: ResultStore, ignored: Collection[str]
 ) -> Iterator[Difference]:
     """The differences between two stores; the `ignored` columns of runs are not compared."""
-    read: dict[str, Callable[[ResultStore], pa.Table]] = {
-        "architecture": lambda store: store.table("architectures"),
-        "dataset": lambda store: store.table("datasets"),
-        "run_id": lambda store: _runs(store, ignored),
-        "evaluation of": lambda store: _evaluations(store, ignored),
-    }
     with first, second, engine(memory="80%") as connection:
-        for key, table in read.items():
-            yield from _unlike_rows(connection, key, table(first), table(second))
+        for table in _KEYS:
+            one, other = (_compared(store, table, ignored) for store in (first, second))
+            yield from _unlike_rows(connection, table, one, other)
 
 
 def _unlike_rows(
-    connection: "duckdb.DuckDBPyConnection", key: str, first: pa.Table, second: pa.Table
+    connection: "duckdb.DuckDBPyConnection", table: TableName, first: pa.Table, second: pa.Table
 ) -> Iterator[Difference]:
-    """The differences between two tables whose column `key` names the rows."""
+    """The differences between the same table of two stores."""
+    key = _KEYS[table]
     if first.column_names != second.column_names:
         columns = f"{first.column_names} against {second.column_names}"
-        yield Difference("columns of", key, "", columns)
+        yield Difference("columns", key, "", columns)
         return
     connection.register("one", first)
     connection.register("other", second)
@@ -365,38 +361,38 @@ def _unlike_rows(
     )
     for mine, yours, which in ((left, right, "first"), (right, left, "second")):
         for name in sorted(mine.keys() - yours.keys()):
-            yield Difference(key, name, "", f"only in the {which}")
+            yield Difference(table, name, "", f"only in the {which}")
     for column in first.column_names:
         for name in sorted(left.keys() & right.keys()):
             a, b = left[name][column], right[name][column]
             if a != b:
-                yield Difference(key, name, column, f"{column} {a} against {b}")
+                yield Difference(table, name, column, f"{column} {a} against {b}")
 
 
-def _runs(store: ResultStore, ignored: Collection[str]) -> pa.Table:
-    """One row per run: its scalars, and digests of its curves and predictions."""
-    runs = store.table("runs", [*(name for name in RUN_COLUMNS if name not in ignored), "spec"])
+def _compared(store: ResultStore, table: TableName, ignored: Collection[str]) -> pa.Table:
+    """What is compared of a table: its scalars, and digests of curves and predictions."""
+    if table in ("architectures", "datasets"):
+        return store.table(table)
+    of_runs = table == "runs"
+    own = [*RUN_COLUMNS, "spec"] if of_runs else EVALUATION_TABLE
+    left_out = ignored if of_runs else {*ignored, "architecture", "dataset", "recipe", "replicate"}
+    rows = store.table(table, [name for name in own if name not in left_out])
     with store.opened() as file:
-        ends = file["curves/offsets"][()].tolist()
-        every = [read_curve(file, name) for name in CURVES]
-        curves = [
-            _digest(b"".join(curve[begin:end].tobytes() for curve in every))
-            for begin, end in pairwise(ends)
-        ]
-        predicted = _digests(prediction_groups(file), "run", len(runs))
-    runs = runs.append_column("curves", pa.array(curves, pa.string()))
-    return runs.append_column("predictions", predicted)
+        if of_runs:
+            rows = rows.append_column("curves", _digests_of_curves(file))
+            digests = _digests(prediction_groups(file), "run", len(rows))
+        else:
+            rows = rows.append_column(_KEYS[table], evaluation_keys(rows))
+            digests = _digests(evaluation_prediction_groups(file), "row", len(rows))
+    return rows.append_column("predictions", digests)
 
 
-def _evaluations(store: ResultStore, ignored: Collection[str]) -> pa.Table:
-    """One row per evaluation: its scalars, and a digest of its predictions."""
-    of_run = ("architecture", "dataset", "recipe", "replicate")
-    names = [name for name in EVALUATION_TABLE if name not in (*ignored, *of_run)]
-    found = store.table("evaluations", names)
-    with store.opened() as file:
-        predicted = _digests(evaluation_prediction_groups(file), "row", len(found))
-    found = found.append_column("evaluation of", evaluation_keys(found))
-    return found.append_column("predictions", predicted)
+def _digests_of_curves(file: h5py.File) -> pa.Array:
+    """A digest of all curves of each run."""
+    every = [read_curve(file, name) for name in CURVES]
+    parts = pairwise(file["curves/offsets"][()].tolist())
+    joined = (b"".join(curve[begin:end].tobytes() for curve in every) for begin, end in parts)
+    return pa.array(map(_digest, joined), pa.string())
 
 
 def _digests(groups: Iterable[h5py.Group], index: str, count: int) -> pa.Array:

@@ -1,7 +1,6 @@
 """A results store as tables, and what one store and several have in common."""
 
 import html
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study import arrow
 from anynet_study.errors import UserError, counted
 from anynet_study.metrics import CURVES, from_words
-from anynet_study.store.hdf5 import LayoutError, Objects, get_text, read_texts
+from anynet_study.store.hdf5 import LayoutError, Objects, read_texts
 from anynet_study.store.layout import TableName
 from anynet_study.store.opening import check_layout, naming_damage, open_store, stored_json
 from anynet_study.store.predictions import kind_of, predictions_in, read_scores
@@ -31,20 +29,15 @@ from anynet_study.store.run_errors import (
     on_metric,
 )
 from anynet_study.store.tables import (
-    EVALUATION_TABLE,
     EVALUATIONS_SHOWN,
     RUN_KEYS,
     check_columns,
     curves_table,
-    evaluations_table,
+    provenance_in,
     read_table,
-    runs_columns,
-    runs_table,
     study_names,
     table_columns,
     to_pandas,
-    trials_columns,
-    trials_table,
 )
 
 if TYPE_CHECKING:
@@ -60,10 +53,11 @@ class Results(ABC):
     Inside `with results:` all methods see one and the same state of the files.
     """
 
-    #: Columns of `runs()` where none are named.
-    _run_columns: tuple[str, ...] = RUN_COLUMNS
-    #: And of `evaluations()`.
-    _evaluation_columns: tuple[str, ...] = EVALUATIONS_SHOWN
+    #: Columns of `runs()` and of `evaluations()` where none are named.
+    _shown: Mapping[str, Sequence[str]] = {
+        "runs": RUN_COLUMNS,
+        "evaluations": EVALUATIONS_SHOWN,
+    }
 
     _holders = 0
 
@@ -94,13 +88,24 @@ class Results(ABC):
         """What several stores say differently of the same runs, in lines; one store: nothing."""
         return []
 
-    @abstractmethod
     def predictions(self, dataset: str) -> RunPredictions:
-        """RunPredictions classes of every run on a dataset's test images.
+        """Predicted classes of every run on a dataset's test images.
 
         The runs (rows of `runs()`), and an array of shape (runs, n_test), uint16, in test order;
         65535 where a run has no prediction.
         """
+        return self._predictions(dataset, "")
+
+    def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
+        """Predicted classes of the runs on a dataset on the images of an evaluation.
+
+        The evaluations (rows of `evaluations()`), and an array as of `predictions`.
+        """
+        return self._predictions(dataset, evaluation)
+
+    @abstractmethod
+    def _predictions(self, dataset: str, evaluation: str) -> RunPredictions:
+        """Those of an evaluation, or of the runs themselves where it is ""."""
 
     @abstractmethod
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
@@ -110,16 +115,14 @@ class Results(ABC):
         right on an image where its prediction equals the label.
         """
 
-    @abstractmethod
-    def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
-        """RunPredictions classes of the runs on a dataset on the images of an evaluation.
-
-        The evaluations (rows of `evaluations()`), and an array as of `predictions`.
-        """
-
-    @abstractmethod
     def columns(self, table: TableName) -> list[str]:
         """The columns that a table has; those of "errors" follow from the datasets of the runs."""
+        if table == "errors":
+            return ["architecture", *map(str, self.errors().columns)]
+        return list(CLASS_TABLE) if table == "classes" else self._columns(table)
+
+    @abstractmethod
+    def _columns(self, table: TableName) -> list[str]: ...
 
     @abstractmethod
     def _read(self, table: TableName, columns: Sequence[str]) -> pa.Table: ...
@@ -156,8 +159,7 @@ class Results(ABC):
             kept = frame[names if columns is None else list(columns)]
             return pa.Table.from_pandas(kept, preserve_index=False).replace_schema_metadata()
         if columns is None:
-            shown = {"runs": self._run_columns, "evaluations": self._evaluation_columns}
-            columns = shown[table] if table in shown else self.columns(table)
+            columns = self._shown.get(table) or self.columns(table)
         return self._curves(columns, options) if table == "curves" else self._read(table, columns)
 
     def runs(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
@@ -397,12 +399,6 @@ class Results(ABC):
 
 #: Columns of the table of classes; accuracy is in percent of the class's test images.
 CLASS_TABLE = (*RUN_KEYS, "class", "images", "accuracy")
-FIXED_COLUMNS: Mapping[str, list[str]] = {
-    "curves": [*RUN_KEYS, "epoch", *CURVES],
-    "evaluations": list(EVALUATION_TABLE),
-    "provenance": ["name", "value"],
-    "classes": list(CLASS_TABLE),
-}
 
 
 class ResultStore(Results):
@@ -447,27 +443,16 @@ class ResultStore(Results):
         with self, naming_damage(self.path):
             yield self._file
 
-    def columns(self, table: TableName) -> list[str]:
-        if table == "errors":
-            return ["architecture", *map(str, self.errors().columns)]
-        if table in FIXED_COLUMNS:
-            return FIXED_COLUMNS[table]
+    def _columns(self, table: TableName) -> list[str]:
         with self.opened() as file:
-            if table == "trials":
-                return trials_columns(file)
-            return runs_columns(file) if table == "runs" else table_columns(file[table])
+            return table_columns(file, table)
 
-    def predictions(self, dataset: str) -> RunPredictions:
-        with self.opened() as file:
-            group = predictions_in(file, dataset)
-            runs = runs_table(file, self._run_columns).take(group["run"][()])
-            return to_pandas(runs), group["classes"][()]
-
-    def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
+    def _predictions(self, dataset: str, evaluation: str) -> RunPredictions:
         with self.opened() as file:
             group = predictions_in(file, dataset, evaluation)
-            found = evaluations_table(file, self._evaluation_columns).take(group["row"][()])
-            return to_pandas(found), group["classes"][()]
+            table, index = ("evaluations", "row") if evaluation else ("runs", "run")
+            rows = read_table(file, table, self._shown[table]).take(group[index][()])
+            return to_pandas(rows), group["classes"][()]
 
     def scores(self, run_id: str) -> NDArray[np.float32]:
         """(images, classes) the outputs of a run's final network on its test images, in test order.
@@ -503,8 +488,7 @@ class ResultStore(Results):
     def provenance(self) -> dict[str, str]:
         """What made the store, as given to `collect`; and when, as `created`."""
         with self.opened() as file:
-            made: dict[str, str] = json.loads(file["provenance"].asstr()[()])
-            return made | {"created": get_text(file, "created")}
+            return provenance_in(file)
 
     @property
     def planned_runs(self) -> int | None:
@@ -514,20 +498,8 @@ class ResultStore(Results):
         return None if count < 0 else count
 
     def _read(self, table: TableName, columns: Sequence[str]) -> pa.Table:
-        if table == "provenance":
-            check_columns(columns, FIXED_COLUMNS[table])
-            names, values = zip(*self.provenance.items(), strict=True)
-            found = {"name": arrow.texts(names), "value": arrow.texts(map(str, values))}
-            return pa.table({column: found[column] for column in columns})
         with self.opened() as file:
-            if table == "runs":
-                return runs_table(file, columns)
-            if table == "evaluations":
-                return evaluations_table(file, columns)
-            if table == "trials":
-                return trials_table(file, columns)
-            check_columns(columns, table_columns(file[table]))
-            return read_table(file[table], columns)
+            return read_table(file, table, columns)
 
     def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table:
         with self.opened() as file:

@@ -17,9 +17,8 @@ from anynet_study.errors import UserError
 from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.layout import TableName
 from anynet_study.store.querying import select
-from anynet_study.store.records import RUN_COLUMNS
 from anynet_study.store.results import Results, ResultStore, RunPredictions
-from anynet_study.store.tables import EVALUATIONS_SHOWN, check_columns
+from anynet_study.store.tables import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +68,9 @@ class ResultStores(Results):
     >>> stores.table("runs", ["store", "architecture", "error"])  # doctest: +SKIP
     """
 
-    _run_columns = ("store", *RUN_COLUMNS)
-    _evaluation_columns = ("store", *EVALUATIONS_SHOWN)
+    _shown: Mapping[str, Sequence[str]] = {
+        table: ("store", *columns) for table, columns in Results._shown.items()
+    }
 
     def __init__(self, stores: Sequence[str | Path | ResultStore]) -> None:
         opened = [
@@ -152,31 +152,20 @@ class ResultStores(Results):
     def recipes(self) -> list[str]:
         return list(dict.fromkeys(name for store in self.stores for name in store.recipes))
 
-    def columns(self, table: TableName) -> list[str]:
-        if table == "errors":
-            return ["architecture", *map(str, self.errors().columns)]
-        names = [] if table in (*MERGED, "classes") else ["store"]
+    def _columns(self, table: TableName) -> list[str]:
+        names = [] if table in MERGED else ["store"]
         names += [name for store in self.stores for name in store.columns(table)]
         return list(dict.fromkeys(names))
 
-    def predictions(self, dataset: str) -> RunPredictions:
-        return self._united("runs", dataset, lambda store: store.predictions(dataset))
-
-    def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
-        return self._united(
-            "evaluations", dataset, lambda store: store.evaluation_predictions(dataset, evaluation)
-        )
-
-    def _united(
-        self, table: str, dataset: str, read: Callable[[ResultStore], RunPredictions]
-    ) -> RunPredictions:
+    def _predictions(self, dataset: str, evaluation: str) -> RunPredictions:
         """The predictions of the stores that have any. Raises UserError where none has."""
         import pandas as pd
 
         def of_store(number: int) -> RunPredictions:
-            frame, predictions = read(self.stores[number])
+            frame, predictions = self.stores[number]._predictions(dataset, evaluation)
             rows = pa.Table.from_pandas(frame.assign(line=np.arange(len(frame))))
-            kept = self._homes[table].kept(number, rows).to_pandas()
+            homes = self._homes["evaluations" if evaluation else "runs"]
+            kept = homes.kept(number, rows).to_pandas()
             lines = kept.pop("line").to_numpy()
             kept.insert(0, "store", self.names[number])
             return kept, predictions[lines]
@@ -329,14 +318,8 @@ class StorePart(ResultStore):
         """None: it is not known how many runs of the part the sweep asks for."""
         return None
 
-    def predictions(self, dataset: str) -> RunPredictions:
-        return self._part(super().predictions(dataset))
-
-    def evaluation_predictions(self, dataset: str, evaluation: str) -> RunPredictions:
-        return self._part(super().evaluation_predictions(dataset, evaluation))
-
-    def _part(self, predicted: RunPredictions) -> RunPredictions:
-        runs, classes = predicted
+    def _predictions(self, dataset: str, evaluation: str) -> RunPredictions:
+        runs, classes = super()._predictions(dataset, evaluation)
         kept = runs["run_id"].isin(self._kept["run_id"].to_pylist())
         return runs[kept].reset_index(drop=True), classes[kept.to_numpy()]
 

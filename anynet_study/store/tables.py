@@ -3,6 +3,7 @@
 A missing number is null. Texts of runs and evaluations are dictionaries.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from pathlib import Path
@@ -68,6 +69,12 @@ EVALUATION_TABLE = (
     *(name for name in COLUMNS["evaluations"] if name not in (*EVALUATIONS_SHOWN, "run")),
     *OF_IDENTITY,
 )
+#: Tables of which every store has the same columns.
+FIXED_COLUMNS: Mapping[str, Sequence[str]] = {
+    "curves": (*RUN_KEYS, "epoch", *CURVES),
+    "evaluations": EVALUATION_TABLE,
+    "provenance": ("name", "value"),
+}
 
 
 def check_columns(names: Sequence[str], legal: Sequence[str]) -> None:
@@ -77,35 +84,62 @@ def check_columns(names: Sequence[str], legal: Sequence[str]) -> None:
             raise UserError(unknown_column(name, legal))
 
 
-def runs_columns(file: h5py.File) -> list[str]:
+def table_columns(file: h5py.File, table: str) -> list[str]:
+    """The columns that a table has, in order."""
+    if table in FIXED_COLUMNS:
+        return list(FIXED_COLUMNS[table])
+    if table == "runs":
+        return _runs_columns(file)
+    return _trials_columns(file) if table == "trials" else _listed(file, table)
+
+
+def read_table(file: h5py.File, table: str, columns: Sequence[str]) -> pa.Table:
+    """These columns of a table but curves. Raises UserError for one that it does not have."""
+    check_columns(columns, table_columns(file, table))
+    own = {"runs": runs_table, "evaluations": evaluations_table, "trials": _trials_table}
+    if table in own:
+        return own[table](file, columns)
+    values = _provenance(file) if table == "provenance" else _stored(file, table, columns)
+    return values.select(columns)
+
+
+def provenance_in(file: h5py.File) -> dict[str, str]:
+    """What made the store, as given to `collect`; and when, as `created`."""
+    made: dict[str, str] = json.loads(file["provenance"].asstr()[()])
+    return made | {"created": get_text(file, "created")}
+
+
+def _provenance(file: h5py.File) -> pa.Table:
+    names, values = zip(*provenance_in(file).items(), strict=True)
+    return pa.table({"name": arrow.texts(names), "value": arrow.texts(map(str, values))})
+
+
+def _runs_columns(file: h5py.File) -> list[str]:
     """Columns of the runs: their own, ON_REQUEST, and those of their architecture and dataset.
 
     Their own include those that only a newer version of this package knows.
     """
     further = [name for name in file["runs"] if name not in RUN_COLUMNS]
-    names = [*RUN_COLUMNS, *further, *ON_REQUEST]
-    for group in ABOUT.values():
-        names += [name for name in table_columns(file[group]) if name not in names]
-    return names
+    about = [name for table in ABOUT.values() for name in _listed(file, table)]
+    return list(dict.fromkeys([*RUN_COLUMNS, *further, *ON_REQUEST, *about]))
 
 
 def runs_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
-    """These columns of `runs_columns`, one row per run."""
-    check_columns(columns, runs_columns(file))
+    """These columns of the runs, one row per run."""
     own = [name for name in columns if name in (*RUN_COLUMNS, *file["runs"], "spec")]
     found = {name: run_column(file, name) for name in own}
-    for key, group in ABOUT.items():
-        there = table_columns(file[group])
+    for key, table in ABOUT.items():
+        there = _listed(file, table)
         wanted = [n for n in columns if n in there and n not in found and n not in ON_REQUEST]
-        found |= _joined(file, key, group, wanted) if wanted else {}
+        found |= _joined(file, key, wanted) if wanted else {}
     found |= _interval(file) if set(INTERVAL) & set(columns) else {}
     # A table of no columns would have no rows.
     return pa.table({name: found[name] for name in columns})
 
 
-def _joined(file: h5py.File, key: str, group: str, columns: list[str]) -> dict[str, pa.Array]:
+def _joined(file: h5py.File, key: str, columns: list[str]) -> dict[str, pa.Array]:
     """Columns of the architecture or dataset of each run; null if it is not in that table."""
-    about = read_table(file[group], [key, *columns])
+    about = _stored(file, ABOUT[key], [key, *columns])
     named = run_column(file, key)
     places = pc.index_in(named.dictionary, value_set=about[key].chunk(0)).take(named.indices)
     joined, nothing = {}, arrow.texts([""])[0]
@@ -125,8 +159,8 @@ def _interval(file: h5py.File) -> dict[str, pa.Array]:
 
     run = runs_table(file, ["error", "images", "status", "metric"]).to_pandas()
     images = run["images"].where(run["images"] > 0)
-    if "test_images" in table_columns(file["datasets"]):
-        told = _joined(file, "dataset", "datasets", ["test_images"])["test_images"].to_pandas()
+    if "test_images" in _listed(file, "datasets"):
+        told = _joined(file, "dataset", ["test_images"])["test_images"].to_pandas()
         # Of several classes an image there may be more predictions than images.
         images = np.fmin(images, told.where(told > 0))
     counts = (run["status"] == "completed") & run["metric"].isin(["top1", "top5"])
@@ -164,9 +198,9 @@ def predicted_runs(
     (images,) classes, or (images, classes) of zeros and ones; only where all of it is known. At
     most the first `most` runs of a dataset.
     """
-    if not {"dataset", "classes"} <= set(table_columns(file["datasets"])):
+    if "classes" not in _listed(file, "datasets"):
         return
-    about = read_table(file["datasets"], ["dataset", "classes"])
+    about = _stored(file, "datasets", ["dataset", "classes"])
     sizes = dict(zip(*about.to_pydict().values(), strict=True))
     for group in prediction_groups(file):
         kind, classes = kind_of(group), sizes.get(get_text(group, "dataset"))
@@ -211,9 +245,9 @@ def curves_table(
 ) -> pa.Table:
     """One row per epoch of the runs that have these texts in these columns (None: any text).
 
-    `columns`: of RUN_KEYS, "epoch" and CURVES.
+    Raises UserError for a column that curves do not have.
     """
-    check_columns(columns, [*RUN_KEYS, "epoch", *CURVES])
+    check_columns(columns, FIXED_COLUMNS["curves"])
     rows = _rows_with(file, wanted)
     offsets = file["curves/offsets"][()]
     epochs = np.diff(offsets)[rows]
@@ -286,9 +320,9 @@ def _type(table: str, name: str) -> pa.DataType | None:
     return None if column is None else column.type
 
 
-def table_columns(group: h5py.Group) -> list[str]:
-    """The columns of a table, in order."""
-    return get_texts(group, "columns")
+def _listed(file: h5py.File, table: str) -> list[str]:
+    """The columns of a table that says which it has, in order."""
+    return get_texts(file[table], "columns")
 
 
 def study_names(file: h5py.File, name: str) -> list[str]:
@@ -297,13 +331,12 @@ def study_names(file: h5py.File, name: str) -> list[str]:
     return list(read_distinct(array).to_pylist())
 
 
-def read_table(group: h5py.Group, columns: Sequence[str] | None = None) -> pa.Table:
-    """A table, or these columns of it. Whole numbers of which some are missing are int64."""
-    names = table_columns(group) if columns is None else columns
-    return pa.table({name: _table_column(group, name) for name in names})
+def _stored(file: h5py.File, table: str, columns: Sequence[str]) -> pa.Table:
+    """Columns of such a table. Whole numbers of which some are missing are int64."""
+    return pa.table({name: _stored_column(file[table], name) for name in columns})
 
 
-def _table_column(group: h5py.Group, name: str) -> pa.Array:
+def _stored_column(group: h5py.Group, name: str) -> pa.Array:
     if group[name].dtype.kind in "SO":
         return read_distinct(group[name])
     values = group[name][()]
@@ -324,7 +357,6 @@ def _specs(file: h5py.File) -> pa.Array:
 
 def evaluations_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
     """These of EVALUATION_TABLE, one row per evaluation."""
-    check_columns(columns, EVALUATION_TABLE)
     return pa.table({name: _evaluation_column(file, name) for name in columns})
 
 
@@ -357,17 +389,17 @@ TRIAL_RESULTS = ("epochs", "status", "validation_error", "error", "seconds", "tr
 NO_TRIALS = pa.table({name: pa.nulls(0, one.type) for name, one in COLUMNS["trials"].items()})
 
 
-def trials_columns(file: h5py.File) -> list[str]:
+def _trials_columns(file: h5py.File) -> list[str]:
     """Columns of the trials; those in between are the keys of recipes that were tuned."""
-    there = table_columns(file["trials"]) if "trials" in file else []
+    there = _listed(file, "trials") if "trials" in file else []
     tuned = [name for name in there if name not in (*TRIAL_KEYS, *TRIAL_RESULTS)]
     return list(dict.fromkeys([*TRIAL_KEYS, *tuned, *TRIAL_RESULTS]))
 
 
-def trials_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
-    """These of `trials_columns`, one row per recorded run of a tuned recipe."""
-    check_columns(columns, trials_columns(file))
-    said = read_table(file["trials"]) if "trials" in file else NO_TRIALS
+def _trials_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
+    """These columns of the trials, one row per recorded run of a tuned recipe."""
+    there = "trials" in file
+    said = _stored(file, "trials", _listed(file, "trials")) if there else NO_TRIALS
     rows = pc.index_in(said["run_id"].chunk(0), value_set=run_column(file, "run_id"))
     said, rows = said.filter(rows.is_valid()), rows.drop_null()
     found = {}
