@@ -32,7 +32,6 @@ from .layout import TableName as TableName
 from .layout import scores_file as scores_file
 from .opening import NewerStoreError as NewerStoreError
 from .opening import stored_json as stored_json
-from .querying import query as query
 from .querying import run_sql as run_sql
 from .querying import select as select
 from .records import EVALUATIONS_SUFFIX as EVALUATIONS_SUFFIX

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Self
@@ -72,12 +72,16 @@ class CollectReport:
 
 
 @dataclass(frozen=True)
-class SweepRuns:
-    """The runs and evaluations that a sweep asks for; the fields are arguments of `collect`."""
+class Asked:
+    """What a sweep says of its store; the fields are arguments of `collect`."""
 
-    planned: Mapping[str, RunNames] | Collection[str] | None
+    population: pa.Table
+    datasets: pa.Table
+    planned: Mapping[str, RunNames] | Collection[str] | None = None
+    provenance: Mapping[str, str] = field(default_factory=dict)
     recipes: Sequence[str] = ()
     evaluations: Mapping[str, EvaluationNames] | None = None
+    trials: pa.Table | None = None
 
 
 def collect(
@@ -114,13 +118,13 @@ def collect(
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(out)
-    asked = SweepRuns(planned, recipes, evaluations)
+    asked = Asked(population, datasets, planned, provenance, recipes, evaluations, trials)
     with _lock(out.parent), replacing(out) as temporary, RunArrays(out) as arrays:
         known = _Known.of(out, anew)
-        collected = Collected(journals, asked, population, datasets, provenance, arrays)
+        collected = Collected(journals, asked, arrays)
+        labels = {name: collected.truth(name, classes) for name, classes in (truths or {}).items()}
         with creating(temporary, out) as file:
-            contents = replace(collected.contents(truths or {}), trials=trials)
-            write_store(file, contents, collected.arranged, arrays)
+            write_store(file, collected.contents(labels), collected.arranged, arrays)
             unlike = [f"{name}: {OTHER_LABELS}" for name in contradicted(file)]
         # Last, when nothing but the swap is left: a build that fails keeps nothing aside.
         kept = known.kept_aside(out, collected.arranged)
@@ -143,15 +147,7 @@ def is_behind(results: Path, journals: Path) -> bool:
 class Collected:
     """The records of a folder of journals, named as in the sweep, in the order of a store."""
 
-    def __init__(
-        self,
-        journals: Path,
-        asked: SweepRuns,
-        population: pa.Table,
-        datasets: pa.Table,
-        provenance: Mapping[str, str],
-        arrays: RunArrays,
-    ) -> None:
+    def __init__(self, journals: Path, asked: Asked, arrays: RunArrays) -> None:
         """Reads the journals, and adds the arrays of all records to `arrays`.
 
         Raises UserError or OSError as `read_journals` does.
@@ -162,14 +158,14 @@ class Collected:
         #: In bytes before they are read: what is written meanwhile may not be among the records.
         self.sizes = [path.stat().st_size for path in self.paths]
         self.records = read_journals(self.paths, problems=self.problems, arrays=arrays)
-        self._tables = population, datasets
-        self._provenance, self._planned = provenance, asked.planned
+        self._asked = asked
         runs, evaluations = deduplicate(*split(self.records))
         there = arrow.among(evaluations["run_id"], runs["run_id"])
         self.waiting = int((~there).sum())
-        self.arranged = self._arranged(runs, evaluations.filter(arrow.numbers(there)), asked)
+        self.arranged = self._arranged(runs, evaluations.filter(arrow.numbers(there)))
 
-    def _arranged(self, runs: pa.Table, evaluations: pa.Table, asked: SweepRuns) -> Arranged:
+    def _arranged(self, runs: pa.Table, evaluations: pa.Table) -> Arranged:
+        asked = self._asked
         planned, names = asked.planned, asked.evaluations
         mine = (
             np.ones(len(runs), np.bool_)
@@ -185,20 +181,26 @@ class Collected:
             runs = renamed(runs, "run_id", planned, ("dataset", "recipe", "replicate"))
         if names:
             evaluations = renamed(evaluations, "evaluation_id", names, ("evaluation", "kind"))
-        population, datasets = self._tables
         first = {
-            "architecture": population["architecture"].to_pylist(),
-            "dataset": datasets["dataset"].to_pylist(),
+            "architecture": asked.population["architecture"].to_pylist(),
+            "dataset": asked.datasets["dataset"].to_pylist(),
             "recipe": asked.recipes,
             "evaluation": [name for name, _ in (names or {}).values()],
         }
         return arrange(runs, evaluations, first)
 
-    def contents(self, truths: Mapping[str, NDArray[np.integer]]) -> Contents:
+    def contents(self, truths: Mapping[str, Truth]) -> Contents:
         """What goes into the store besides the records."""
-        planned = -1 if self._planned is None else len(self._planned)
-        mine = {name: self._truth(name, classes) for name, classes in truths.items()}
-        return Contents(*self._tables, self._journals(), self._provenance, planned, mine)
+        asked = self._asked
+        return Contents(
+            architectures=asked.population,
+            datasets=asked.datasets,
+            journals=self._journals(),
+            provenance=asked.provenance,
+            planned_runs=-1 if asked.planned is None else len(asked.planned),
+            truths=truths,
+            trials=asked.trials,
+        )
 
     def _journals(self) -> pa.Table:
         """The table /journals: the counts of records in each journal, and of those not kept."""
@@ -216,7 +218,7 @@ class Collected:
             }
         )
 
-    def _truth(self, dataset: str, classes: NDArray[np.integer]) -> Truth:
+    def truth(self, dataset: str, classes: NDArray[np.integer]) -> Truth:
         """A dataset's labels; None if it has predictions of runs that the sweep does not ask for.
 
         Those may have been made on other images under the same name. `classes` is (images,), or

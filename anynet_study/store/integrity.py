@@ -7,7 +7,7 @@ again from the journals of its study and compares both, as `stores_equal` compar
 import hashlib
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,7 @@ from anynet_study.files import sha256_of
 from anynet_study.metrics import CURVES
 from anynet_study.progress import progress_if_long
 from anynet_study.sql import engine, fetch
-from anynet_study.store.collecting import Collected, SweepRuns
+from anynet_study.store.collecting import Asked, Collected
 from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.hdf5 import (
     CHECKSUMS,
@@ -168,7 +168,7 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
     `collect`.
     """
     nothing = pa.table({name: pa.array([], pa.string()) for name in ("architecture", "dataset")})
-    asked, there, refused = (SweepRuns(None), nothing, nothing), None, list[Finding]()
+    asked, there, refused = Asked(nothing, nothing), None, list[Finding]()
     if store is not None:
         try:
             there = ResultStore(store)
@@ -176,13 +176,13 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
         except UserError as error:
             there, refused = None, [_not_compared(store, error)]
     with tempfile.TemporaryDirectory() as name, RunArrays(Path(name) / "again.h5") as arrays:
-        found, again = Collected(folder, *asked, {}, arrays), Path(name) / "again.h5"
+        found, again = Collected(folder, asked, arrays), Path(name) / "again.h5"
         findings = [*_files(found), *_duplicates(found.records), *_specifications(found, arrays)]
         if there is None:
             return findings + refused
         try:
             with there.opened() as file:
-                contents = replace(found.contents({}), truths=truths_in(file))
+                contents = found.contents(truths_in(file))
             with creating(again, again) as file:
                 write_store(file, contents, found.arranged, arrays)
             return findings + list(_apart(there, ResultStore(again), _later(found.records, there)))
@@ -194,18 +194,24 @@ def _not_compared(store: Path, error: Exception) -> Finding:
     return Finding(store.name, f"cannot be compared with the journals: {error}")
 
 
-def _asked(store: ResultStore) -> tuple[SweepRuns, pa.Table, pa.Table]:
+def _asked(store: ResultStore) -> Asked:
     """The names and the order that runs and evaluations have in a store."""
     with store:
-        names = ("run_id", "dataset", "recipe", "replicate")
-        runs = store.table("runs", names)
-        rows = zip(*(runs[name].to_pylist() for name in names), strict=True)
-        called = {run_id: (dataset, recipe, n) for run_id, dataset, recipe, n in rows}
+        runs = store.table("runs", ["run_id", "dataset", "recipe", "replicate"])
         evaluations = store.table("evaluations", ["evaluation_id", "evaluation", "kind"])
-        ids, *said = (evaluations[name].to_pylist() for name in evaluations.column_names)
-        named = dict(zip(ids, zip(*said, strict=True), strict=True))
-        tables = store.table("architectures"), store.table("datasets")
-        return SweepRuns(called, store.recipes, named), *tables
+        return Asked(
+            population=store.table("architectures"),
+            datasets=store.table("datasets"),
+            planned=_named(runs),
+            recipes=store.recipes,
+            evaluations=_named(evaluations),
+        )
+
+
+def _named(table: pa.Table) -> dict[str, tuple[Any, ...]]:
+    """What further columns have for each text of the first one."""
+    ids, *names = (column.to_pylist() for column in table.columns)
+    return dict(zip(ids, zip(*names, strict=True), strict=True))
 
 
 def _files(found: Collected) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ DuckDB selects them, which can reach nothing else (`anynet_study.sql`).
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -14,10 +14,7 @@ from anynet_study.errors import UserError
 from anynet_study.sql import ROW, Selection, engine, fetch, parsed, written
 from anynet_study.store.layout import TableName
 from anynet_study.store.results import Results
-from anynet_study.store.tables import ON_REQUEST, check_columns, to_pandas
-
-if TYPE_CHECKING:
-    import pandas as pd
+from anynet_study.store.tables import ON_REQUEST, check_columns
 
 #: Reads columns of a table.
 Read = Callable[[list[str]], pa.Table]
@@ -48,22 +45,6 @@ class Aggregate:
     @property
     def name(self) -> str:
         return f"{self.function}({self.column})"
-
-
-def query(
-    results: Results,
-    table: TableName = "runs",
-    where: str | None = None,
-    columns: Sequence[str] | None = None,
-    sort: Sequence[str] = (),
-    limit: int | None = None,
-    group_by: Sequence[str] = (),
-    aggregate: Sequence[str] = (),
-    **options: Any,
-) -> "pd.DataFrame":
-    """The rows of `select`, for pandas: whole numbers of which some are missing are Int64."""
-    rows = select(results, table, where, columns, sort, limit, group_by, aggregate, **options)
-    return to_pandas(rows, whole=True)
 
 
 def select(

@@ -340,8 +340,10 @@ def _stored_column(group: h5py.Group, name: str) -> pa.Array:
     if group[name].dtype.kind in "SO":
         return read_distinct(group[name])
     values = group[name][()]
-    found = arrow.numbers(values)
-    whole = found.null_count and _type(group.name, name) != pa.float64()
+    found, kind = arrow.numbers(values), _type(group.name, name)
+    if kind == pa.bool_():
+        return found.cast(kind)
+    whole = found.null_count and kind != pa.float64()
     whole = whole and (values[~np.isnan(values)] % 1 == 0).all()
     return found.cast(pa.int64()) if whole else found
 
@@ -402,14 +404,12 @@ def _trials_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
     said = _stored(file, "trials", _listed(file, "trials")) if there else NO_TRIALS
     rows = pc.index_in(said["run_id"].chunk(0), value_set=run_column(file, "run_id"))
     said, rows = said.filter(rows.is_valid()), rows.drop_null()
-    found = {}
-    for name in columns:
-        if name in ("trains", "chosen"):
-            found[name] = said[name].cast(pa.bool_())
-        else:
-            own = name in said.column_names
-            found[name] = said[name] if own else run_column(file, name).take(rows)
-    return pa.table(found)
+    return pa.table(
+        {
+            name: said[name] if name in said.column_names else run_column(file, name).take(rows)
+            for name in columns
+        }
+    )
 
 
 def plain(table: pa.Table, kind: pa.DataType) -> pa.Table:
@@ -421,16 +421,7 @@ def plain(table: pa.Table, kind: pa.DataType) -> pa.Table:
     return pa.table(columns, table.column_names)
 
 
-def to_pandas(table: pa.Table, whole: bool = False) -> "pd.DataFrame":
-    """The table for pandas: texts as objects, a missing number as NaN.
-
-    `whole`: columns of whole numbers with missing ones are Int64.
-    """
-    table = plain(table, pa.large_string())
+def to_pandas(table: pa.Table) -> "pd.DataFrame":
+    """The table for pandas: texts as objects, a missing number as NaN."""
     # Starting threads takes a millisecond.
-    frame = table.to_pandas(use_threads=len(table) > 100_000)
-    if whole:
-        integers = [field.name for field in table.schema if pa.types.is_integer(field.type)]
-        made_floats = frame.select_dtypes("float").columns.intersection(integers)
-        frame = frame.astype(dict.fromkeys(made_floats, "Int64"))
-    return frame
+    return plain(table, pa.large_string()).to_pandas(use_threads=len(table) > 100_000)

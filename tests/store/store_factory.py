@@ -7,10 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from anynet_study.metrics import CURVES
-from anynet_study.store import CollectReport, JournalWriter, RunRecord, collect
+from anynet_study.store import (
+    CollectReport,
+    JournalWriter,
+    Results,
+    RunRecord,
+    collect,
+    select,
+    to_pandas,
+)
 
 ARCHITECTURES = ("b0b0b0b0b0b0b0b0", "a1a1a1a1a1a1a1a1", "c2c2c2c2c2c2c2c2")
 DATASETS = ("digits", "digits-2", "gratings")
@@ -134,3 +143,8 @@ def as_ordinary_user() -> Iterator[None]:
         yield
     finally:
         os.seteuid(me)
+
+
+def selected(results: Results, *arguments: Any, **options: Any) -> pd.DataFrame:
+    """The rows of `select`."""
+    return to_pandas(select(results, *arguments, **options))

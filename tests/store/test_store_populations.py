@@ -10,12 +10,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import typer
-from store_factory import ARCHITECTURES, DATASETS, datasets, record, write_journal
+from store_factory import ARCHITECTURES, DATASETS, datasets, record, selected, write_journal
 from typer.testing import CliRunner
 
 from anynet_study.cli.query import query as command
 from anynet_study.errors import UserError
-from anynet_study.store import ResultStore, collect, query, stores_equal
+from anynet_study.store import ResultStore, collect, select, stores_equal
 
 #: Depth of the stages of the three architectures.
 DEPTHS = ((2, 3, 4), (1, 5), (6, 7, 8, 9, 10))
@@ -106,13 +106,15 @@ def test_stores_are_compared_by_every_column(tmp_path: Path) -> None:
 
 def test_runs_are_selected_by_what_only_some_architectures_have(tmp_path: Path) -> None:
     store = ResultStore(make(tmp_path, staged(5)))
-    deep = query(store, where="d4 >= 9", columns=["architecture", "d4", "weight"])
+    deep = selected(store, where="d4 >= 9", columns=["architecture", "d4", "weight"])
     assert set(deep["architecture"]) == {ARCHITECTURES[2]}
-    lacking = query(store, where="d3 is null and block = 'vanilla'", columns=["architecture", "d3"])
-    assert set(lacking["architecture"]) == {ARCHITECTURES[1]}
-    assert (lacking["d3"].dtype, lacking["d3"].isna().all()) == ("Int64", True)
-    ordered = query(store, "architectures", columns=["d3", "se_ratio"], sort=["-d3"])
-    assert ordered["d3"].tolist() == [8, 4, pd.NA]
+    condition = "d3 is null and block = 'vanilla'"
+    lacking = select(store, where=condition, columns=["architecture", "d3"])
+    assert set(lacking["architecture"].to_pylist()) == {ARCHITECTURES[1]}
+    assert pa.types.is_integer(lacking["d3"].type)
+    assert lacking["d3"].null_count == len(lacking)
+    ordered = selected(store, "architectures", columns=["d3", "se_ratio"], sort=["-d3"])
+    assert ordered["d3"].fillna(-1).tolist() == [8, 4, -1]
     assert ordered["se_ratio"].dtype == np.float64
 
 

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 import typer
 from command import imported
-from store_factory import ARCHITECTURES, datasets, failed, make_store, record
+from store_factory import ARCHITECTURES, datasets, failed, make_store, record, selected
 from typer.testing import CliRunner
 
 from anynet_study.cli.query import query as command
 from anynet_study.cli.rows import _write_json, write_rows
 from anynet_study.errors import UserError
 from anynet_study.sql import engine, fetch
-from anynet_study.store import ResultStore, query, select
+from anynet_study.store import ResultStore, select
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0)]
 APP = typer.Typer()
@@ -47,7 +47,7 @@ def refusal(*arguments: object) -> str:
 
 
 def test_runs_are_selected_by_their_architecture_and_dataset_too(path: Path) -> None:
-    rows = query(
+    rows = selected(
         ResultStore(path),
         where="d1 >= 2 and role in ('source', 'target') and status = 'completed'",
         columns=["run_id", "d1", "classes", "stem", "error"],
@@ -64,10 +64,10 @@ def test_runs_are_selected_by_their_architecture_and_dataset_too(path: Path) -> 
 
 
 def test_missing_values_sort_last_and_limit_counts_rows(path: Path) -> None:
-    rows = query(ResultStore(path), sort=["-error"], columns=["error"])["error"]
+    rows = selected(ResultStore(path), sort=["-error"], columns=["error"])["error"]
     assert rows.iloc[-1] != rows.iloc[-1]
     assert rows.iloc[:-1].is_monotonic_decreasing
-    assert len(query(ResultStore(path), limit=3)) == 3
+    assert len(selected(ResultStore(path), limit=3)) == 3
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_missing_values_sort_last_and_limit_counts_rows(path: Path) -> None:
     [("architectures", (3, 4)), ("datasets", (3, 11)), ("errors", (3, 4)), ("runs", (18, 40))],
 )
 def test_every_table(path: Path, table: str, shape: tuple[int, int]) -> None:
-    rows = query(ResultStore(path), table)  # type: ignore[arg-type]
+    rows = selected(ResultStore(path), table)  # type: ignore[arg-type]
     assert rows.shape == shape
-    curves = query(ResultStore(path), "curves", where="epoch = 1 and test_loss > 0")
+    curves = selected(ResultStore(path), "curves", where="epoch = 1 and test_loss > 0")
     assert len(curves) == 17
 
 
@@ -94,7 +94,7 @@ def test_json_is_exact_and_missing_is_null(path: Path) -> None:
 
 
 def test_files_are_read_back_exactly(path: Path, tmp_path: Path) -> None:
-    whole = query(ResultStore(path))
+    whole = selected(ResultStore(path))
     for name, read in (("x.csv", pd.read_csv), ("x.parquet", pd.read_parquet)):
         run(path, "-o", tmp_path / name)
         back = read(tmp_path / name)
@@ -310,7 +310,7 @@ def test_rows_beyond_a_batch_are_all_written(
     back = getattr(pd, f"read_{form}")(
         tmp_path / f"x.{form}", **{"csv": {"dtype": {"run_id": str}}}.get(form, {})
     )
-    whole = query(ResultStore(path), columns=["run_id", "error", "architecture"])
+    whole = selected(ResultStore(path), columns=["run_id", "error", "architecture"])
     if form == "json":
         back = pd.DataFrame(json.loads((tmp_path / "x.json").read_text()))
     assert back["run_id"].tolist() == whole["run_id"].tolist()
@@ -323,7 +323,9 @@ def test_where_no_count_of_images_is_known_there_is_no_interval(tmp_path: Path) 
         table = file["datasets"]
         table.attrs["columns"] = [one for one in table.attrs["columns"] if one != b"test_images"]
         del table["test_images"]
-    rows = query(ResultStore(out), columns=["error", "error_low", "error_high"], sort=["error_low"])
+    rows = selected(
+        ResultStore(out), columns=["error", "error_low", "error_high"], sort=["error_low"]
+    )
     assert rows["error_low"].isna().tolist() == [False, True]
     assert rows["error_low"][0] < rows["error"][0] < rows["error_high"][0]
 
@@ -337,8 +339,8 @@ def test_what_curves_do_not_know_is_missing_in_conditions_too(path: Path, tmp_pa
     store = ResultStore(out)
     every = store.curves()["test_top5"]
     known = every.dropna()
-    rows = query(store, "curves", where="test_top5 >= 0", columns=["test_top5"])
+    rows = selected(store, "curves", where="test_top5 >= 0", columns=["test_top5"])
     assert rows["test_top5"].tolist() == known.tolist()
-    assert len(query(store, "curves", where="test_top5 is null")) == len(store.curves()) - len(
+    assert len(selected(store, "curves", where="test_top5 is null")) == len(store.curves()) - len(
         known
     )
