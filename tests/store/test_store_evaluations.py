@@ -14,7 +14,7 @@ from store_factory import ARCHITECTURES
 from tiny_study import typing_in
 
 from anynet_study.errors import UserError
-from anynet_study.store import EvaluationRecord, ResultStore, query, run_sql
+from anynet_study.store import EvaluationRecord, ResultStore, run_sql, select, to_pandas
 from anynet_study.store.exporting import export
 
 
@@ -129,9 +129,11 @@ def test_sql_and_queries_know_them(store: ResultStore) -> None:
     np.testing.assert_allclose(table.loc[expected.index], expected, rtol=1e-12)
     joined = "select e.top1 - r.error as d from evaluations e join runs r using (run_id)"
     assert len(run_sql(store, joined)) == len(EVALUATIONS)
-    some = query(store, "evaluations", "evaluation = 'blur' and top1 > 60", ["run_id"], limit=3)
+    some = to_pandas(
+        select(store, "evaluations", "evaluation = 'blur' and top1 > 60", ["run_id"], limit=3)
+    )
     assert len(some) == 3
-    wide = query(store, "errors", evaluations="digits", metric="top5")
+    wide = to_pandas(select(store, "errors", evaluations="digits", metric="top5"))
     assert wide.columns.tolist() == ["architecture", "test", "blur", "shifted"]
 
 

@@ -85,5 +85,5 @@ def test_missing_keys_are_a_group(tmp_path: Path) -> None:
     runs = [record(1, architecture="ffff"), record(2), record(5, architecture="ffff")]
     store = ResultStore(make_store(tmp_path, runs)[0])
     counts = select(store, group_by=["d1"])
-    assert counts.to_pylist() == [{"d1": None, "count()": 2}, {"d1": 1, "count()": 1}]
+    assert counts.to_pylist() == [{"d1": 1, "count()": 1}, {"d1": None, "count()": 2}]
     assert pa.types.is_integer(counts["d1"].type)

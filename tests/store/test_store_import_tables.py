@@ -11,7 +11,7 @@ from quick import slow_but
 
 from anynet_study import apr
 from anynet_study.design_space import DesignSpace
-from anynet_study.store import ResultStore, query, stores_equal
+from anynet_study.store import ResultStore, select, stores_equal, to_pandas
 
 TESTBED = "imagenet-testbed-top1.csv"
 WIDE = pd.DataFrame(
@@ -45,7 +45,9 @@ def test_nats_bench_strings_are_names(tmp_path: Path) -> None:
     same_errors(first.errors(), 100 - table)
     same_errors(second.errors(), 100 - table)
     assert second.runs()["replicate"].unique().tolist() == [777]
-    found = query(first, "runs", f"architecture = '{names[2]}' and dataset = 'cifar100'")
+    found = to_pandas(
+        select(first, "runs", f"architecture = '{names[2]}' and dataset = 'cifar100'")
+    )
     assert found["error"].tolist() == [100 - table.loc[names[2], "cifar100"]]
 
 
@@ -128,7 +130,9 @@ def test_what_describes_the_models_goes_with_them(tmp_path: Path) -> None:
     assert about.loc["a", "flops"] == 4e9
     assert about["latency"].tolist() == [1.5, 2500.0]
     assert about["pretrained"].tolist() == ["true", "false"]
-    found = query(store, "runs", "family = 'vit'", columns=["architecture", "latency", "error"])
+    found = to_pandas(
+        select(store, "runs", "family = 'vit'", columns=["architecture", "latency", "error"])
+    )
     assert found.values.tolist() == [["b", 2500.0, 30.0]]
 
 
