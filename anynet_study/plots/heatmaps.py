@@ -35,7 +35,7 @@ STAGE_PARAMETERS = {"d": "depth", "w": "width", "b": "bottleneck ratio", "g": "g
 
 @style.styled
 def correlation_heatmap(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
-    """Show the correlations of `apr.correlations` as a matrix, in the table's order of datasets.
+    """Show correlations as a matrix: `table` is a result of `apr.correlations`, in its order.
 
     Up to nine datasets each cell has its interval too; beyond 18 cells have colours alone, and of
     narrow figures before.
@@ -62,7 +62,7 @@ def stage_driver_heatmap(
     value: Literal["estimate", "partial"] = "estimate",
     ax: Axes | None = None,
 ) -> Figure:
-    """Show raw or partial correlations of a result of `apr.stage_drivers`.
+    """Show raw or partial correlations: `table` is a result of `apr.stage_drivers`.
 
     One row per parameter, one column per dataset; blue: larger parameters err more. Numbers are
     those whose corrected p-value is below 0.05; frames mark the parameters that help on one
