@@ -90,10 +90,6 @@ def test_one_network_by_its_stages_for_people() -> None:
     assert max(map(len, printed.splitlines())) <= 80
 
 
-def test_an_architecture_without_a_name_is_named_by_its_id() -> None:
-    assert run(json.dumps(CHOSEN.to_dict())).startswith(f"architecture {CHOSEN.id} at 224 px")
-
-
 def test_several_networks_are_a_table(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(yaml.safe_dump(CHOSEN.to_dict()))

@@ -50,18 +50,6 @@ def test_one_group_and_no_bottleneck_where_they_are_left_out(left_out: Any) -> N
     assert halved.groups == (1, 1)
 
 
-def test_derived_widths() -> None:
-    assert SMALL.bottleneck_widths == (8, 8, 8, 16)
-    assert SMALL.groups == (1, 2, 4, 16)
-
-
-def test_defaults_may_be_left_out_of_a_mapping() -> None:
-    values = {key: SMALL.to_dict()[key] for key in ("depths", "widths", "bottleneck_ratios")}
-    a = Architecture.from_dict({**values, "group_widths": [8, 4, 2, 1]})
-    assert (a.strides, a.stem, a.stem_width) == ((1, 2, 2, 2), "imagenet", 32)
-    assert a.widths == SMALL.widths
-
-
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

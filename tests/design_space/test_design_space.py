@@ -6,56 +6,8 @@ import pytest
 
 from anynet_study.design_space import DesignSpace
 from anynet_study.design_space.anynet import AnyNet
-from anynet_study.design_space.networks import Skeleton
-from anynet_study.design_space.regnet import RegNet
 from anynet_study.design_space.space import SPACES
 from anynet_study.errors import UserError
-
-SIMPLE = Skeleton("simple", 32, (2, 2, 2, 2))
-
-
-def test_the_name_alone_is_the_paper_s_space() -> None:
-    space = DesignSpace.from_spec("anynetx")
-    assert space == DesignSpace.anynetx() == DesignSpace.from_spec({})
-    assert space == DesignSpace(Skeleton(), AnyNet())
-    stages = space.stages
-    assert isinstance(stages, AnyNet)
-    assert (stages.depths, stages.widths, stages.width_divisor) == (((1, 16),), ((8, 1024),), 8)
-    assert stages.bottleneck_ratios == (1, 2, 4)
-    assert stages.group_widths == (1, 2, 4, 8, 16, 32)
-    assert (stages.depth_distribution, stages.width_distribution) == ("log_uniform",) * 2
-    assert stages.quantization == "ceil"
-    assert (space.skeleton.stem, space.skeleton.stem_width) == ("imagenet", 32)
-    assert (space.skeleton.strides, space.skeleton.block) == ((1, 2, 2, 2), "bottleneck")
-
-
-#: Paper 1's successors: what is shared, what does not decrease.
-ANYNETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "anynetxa": ((), ()),
-    "anynetxb": (("bottleneck_ratios",), ()),
-    "anynetxc": (("bottleneck_ratios", "group_widths"), ()),
-    "anynetxd": (("bottleneck_ratios", "group_widths"), ("widths",)),
-    "anynetxe": (("bottleneck_ratios", "group_widths"), ("depths", "widths")),
-}
-
-
-@pytest.mark.parametrize("name", ANYNETS)
-def test_anynetxa_to_e_add_one_constraint_after_the_other(name: str) -> None:
-    shared, non_decreasing = ANYNETS[name]
-    expected = AnyNet(shared=shared, non_decreasing=non_decreasing)
-    assert DesignSpace.from_spec(name) == DesignSpace(SIMPLE, expected)
-
-
-def test_regnets_have_the_ranges_of_their_paper() -> None:
-    regnetx, regnety = (DesignSpace.from_spec(name) for name in ("regnetx", "regnety"))
-    assert regnetx == DesignSpace(SIMPLE, RegNet())
-    assert regnety.stages == regnetx.stages
-    assert (regnetx.skeleton.se_ratio, regnety.skeleton.se_ratio) == (0, 0.25)
-    stages = regnetx.stages
-    assert isinstance(stages, RegNet)
-    assert (stages.depth, stages.depth_distribution) == ((12, 28), "uniform")
-    assert (stages.initial_width, stages.distribution) == ((8, 256), "log_uniform")
-    assert (stages.slope, stages.width_multiplier) == ((8, 256), (1.5, 3))
 
 
 @pytest.mark.parametrize("name", SPACES)
