@@ -61,16 +61,11 @@ def test_parts_of_a_download_beside_a_one_hot_table(tmp_path):
     "folders",
     [
         ("train-000000", "train-000001"),
-        ("images_001", "images_002"),
-        ("X_Training_Input", "X_Test_Input"),
         ("images", "masks"),
         ("trainA", "trainB", "testA", "testB"),
         ("patient_000_node_1", "patient_020_node_4"),
-        ("fold1", "fold2", "fold3"),
         ("0-999", "1000-1999"),
-        ("JPEGImages", "SegmentationClass"),
         ("rgb", "depth"),
-        ("img", "ground_truth"),
         ("original", "augmented"),
     ],
 )
@@ -85,10 +80,8 @@ def test_folders_of_parts_are_no_classes(tmp_path, folders):
     [
         ("0", "1"),
         ("c0", "c1"),
-        ("001.crow", "002.tern"),
         ("n01440764", "n01443537"),
         ("with-mask", "without-mask"),
-        ("class_1", "class_2"),
     ],
 )
 def test_folders_with_numbers_may_be_classes(tmp_path, folders):
@@ -509,7 +502,6 @@ def test_an_index_of_images_is_no_table_of_classes(tmp_path):
     ("column", "words", "told"),
     [
         ("type", ("train", "test"), None),
-        ("phase", ("Training", "Testing"), None),
         ("split", ("train", "valid"), None),
         ("is_valid", ("False", "True"), "--split-values False=...,True=..."),
         ("Usage", ("Training", "PublicTest"), "--split-values PublicTest=...,Training=..."),
@@ -550,7 +542,6 @@ def test_cells_that_may_be_something_else_are_asked_about(tmp_path, cells, told)
     ("cells", "classes"),
     [
         (("0.0", "1.0"), ("0", "1")),
-        (("none", "crack"), ("crack", "none")),
         (("-1", "1"), ("-1", "1")),
         (("red fox", "grey fox"), ("grey fox", "red fox")),
         (("Lion, male", "Lion, female"), ("Lion, female", "Lion, male")),
@@ -571,7 +562,6 @@ def test_cells_that_are_classes(tmp_path, cells, classes):
         ("setid.mat", "variables of MATLAB: save the classes as CSV"),
         ("labels.pkl", "a pickle, which can run code"),
         ("labels.csv.gz", "compressed: unpack it"),
-        ("dataset.json", "dataset.json is not read"),
     ],
 )
 def test_files_of_classes_that_are_not_read_are_named(tmp_path, file, told):
