@@ -177,6 +177,12 @@ def test_kendall_needs_the_weights_to_be_ignored(weighted: Path) -> None:
     assert "Kendall" in run(weighted, "--method", "kendall", "--unweighted", "--table", "drivers")
 
 
+def test_several_tables_are_files_of_a_folder(study: Path, tmp_path: Path) -> None:
+    output = run(study, "--table", "match,noise", "--format", "csv", "--output", tmp_path)
+    assert output.splitlines() == [str(tmp_path / f"{name}.csv") for name in ("match", "noise")]
+    assert "rho_source_low" in (tmp_path / "match.csv").read_text()
+
+
 def test_latex_escapes_names_and_says_how_it_was_made(tmp_path: Path) -> None:
     errors = noisy(true_errors(population(12)), seed=0)
     names = ["a_b & 50%", r"back\slash", "#1", "{x}^2"]

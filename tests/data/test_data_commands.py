@@ -187,20 +187,6 @@ def test_many_classes_are_some_of_them(data_home, tmp_path):
     assert sheet.height == TITLE + ROWS * (SIDE + GAP)
 
 
-def test_the_command_writes_a_png_and_no_half_of_one(data_home, tmp_path):
-    add_dataset("natural", write_miniature("natural", tmp_path), size=16)
-    target = tmp_path / "sheet.png"
-    arguments = ["info", "natural", "--picture", str(target)]
-    result = CliRunner().invoke(data_app, arguments, catch_exceptions=False)
-    assert result.exit_code == 0
-    assert result.stdout.splitlines()[-1] == f"picture: {target}"
-    with Image.open(target) as sheet:
-        assert sheet.format == "PNG"
-    first = target.read_bytes()
-    CliRunner().invoke(data_app, arguments, catch_exceptions=False)
-    assert target.read_bytes() == first
-
-
 def test_a_test_set_and_several_labels_have_a_sheet_too(data_home, tmp_path):
     random = np.random.default_rng(0)
     root = miniatures_shifts.wnid_folders(tmp_path / "imagenet-a", random, [1, 4])

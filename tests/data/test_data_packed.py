@@ -207,20 +207,6 @@ def test_what_has_changed_is_refused_by_name(folder, damage):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("damage", ["pixel", "labels", "sums"])
-def test_what_the_disk_changed_is_found_by_reading_it(folder, damage):
-    """Neither the size nor the time of the file is another then."""
-    harm, name = DAMAGE[damage]
-    before = {path: path.stat() for path in folder.iterdir()}
-    harm(folder)
-    for path, status in before.items():
-        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    dataset = load_dataset("mine")
-    for read in (dataset.verify, lambda: load_dataset("mine", whole=True)):
-        with pytest.raises(UserError, match=rf"{name}.*it has changed since it was packed"):
-            read()
-
-
 def test_files_are_read_once_where_they_are_new(folder, monkeypatch):
     """As copies are, which have other times."""
     for path in folder.iterdir():

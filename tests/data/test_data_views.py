@@ -416,22 +416,6 @@ def test_groups_are_shown_with_their_members_and_noise_with_its_count(data_home)
 
 
 @pytest.mark.parametrize(
-    ("text", "fields"),
-    [
-        ("classes=5", {"classes": 5}),
-        ("fraction=1/8,label_noise=1/5", {"fraction": 0.125, "label_noise": 0.2}),
-        ("classes=[0, 7] , balanced=true", {"classes": ("0", "7"), "balanced": True}),
-        (
-            "groups={a: [0], b: [1, 2]},per_class=3",
-            {"groups": {"a": ["0"], "b": ["1", "2"]}, "per_class": 3},
-        ),
-    ],
-)
-def test_values_are_those_of_a_sweep(text, fields):
-    assert parse_variant("digits", text) == Variant(base="digits", **fields)
-
-
-@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("clases=5", r"unknown key `clases` \(did you mean 'classes'"),

@@ -183,6 +183,17 @@ def test_kaggle_with_its_table_inside(tmp_path):
     } == labels
 
 
+def test_kaggle_with_its_archive_beside_the_table(tmp_path):
+    source = write_miniature("imagenet_kaggle", tmp_path)
+    archive = str(source / "imagenet_object_localization_patched2019")
+    expected = counts(read(source), read(source).test)
+    shutil.make_archive(archive, "gztar", source, "ILSVRC")
+    shutil.rmtree(source / "ILSVRC")
+    listing = read(source)
+    assert listing.layout == "ImageNet (Kaggle)"
+    assert counts(listing, listing.test) == expected
+
+
 @pytest.mark.parametrize("form", ["csv", "tab", "bare", "quoted"])
 def test_ham10000_lesions_are_groups(tmp_path, form):
     source = write_miniature("ham10000", tmp_path)

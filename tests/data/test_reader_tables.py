@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections import defaultdict
 from pathlib import Path
 
 import miniatures_transfer as miniature
@@ -197,22 +196,6 @@ def test_ids_that_could_name_another_folder(tmp_path, identifier):
     refused(r"train.csv: .* is not an image id", tmp_path)
 
 
-def test_siim_isic_patients_stay_on_one_side(data_home, tmp_path):
-    folder = tmp_path / "isic"
-    folder.mkdir()
-    miniature.siim_isic(folder, RANDOM)
-    listing = read(folder)
-    assert counts(listing, listing.train) == {"malignant": 6, "benign": 24}
-    dataset = add_dataset("isic", folder, size=12)
-    assert dataset.meta.holdout.grouped
-    sides = defaultdict(set)
-    for line in (dataset.folder / "split.csv").read_text().split()[1:]:
-        _, _, split, _, patient = line.split(",")
-        sides[patient].add(split)
-    assert len(sides) == 10
-    assert all(len(found) == 1 for found in sides.values())
-
-
 @pytest.mark.parametrize("part", [None, "trans_test", "cis_val"])
 def test_cct20_has_official_parts(tmp_path, part):
     truth = miniature.cct20(tmp_path, RANDOM)
@@ -248,22 +231,6 @@ def test_cct20_annotations_that_lie(tmp_path, change):
     path = tmp_path / "eccv_18_annotation_files/train_annotations.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     refused(r"train_annotations.json: ", tmp_path)
-
-
-def test_hpa_images_have_several_classes(data_home, tmp_path):
-    folder = tmp_path / "hpa"
-    folder.mkdir()
-    truth = miniature.hpa(folder, RANDOM)
-    dataset = add_dataset("hpa", folder, size=16)
-    assert dataset.multi_label
-    assert dataset.classes == ("0", "2", "16", "25")
-    found = {}
-    for split in ("train", "test"):
-        lines = (dataset.folder / "split.csv").read_text().split()[1:]
-        names = [line.split(",")[0] for line in lines if line.split(",")[2] == split]
-        for name, row in zip(names, dataset.labels(split), strict=True):
-            found[name] = {dataset.classes[label] for label in np.flatnonzero(row)}
-    assert found == {name: set(map(str, labels)) for name, labels in truth.items()}
 
 
 def test_hpa_stains_become_channels(data_home, tmp_path):
