@@ -83,12 +83,6 @@ def test_a_failed_run_that_a_later_job_has_is_under_way(tiny: OpenStudy) -> None
     assert (now.failed, now.running, now.unassigned) == (12, 1, 0)
 
 
-def test_cost_is_by_device(tiny: OpenStudy) -> None:
-    journal(tiny, [0, 1], seconds=1800.0)
-    journal(tiny, [2], "failed", seconds=900.0, device="NVIDIA H200")
-    assert status(tiny).hours == {"cpu": 1.0, "NVIDIA H200": 0.25}
-
-
 def test_status_shows_all_within_80_columns(tiny: OpenStudy, type_: Type) -> None:
     journal(tiny, [0, 1], seconds=1800.0, started=time.time() - 2000)
     journal(tiny, [2], "failed", failure_kind="oom", started=time.time() - 1000)
@@ -193,16 +187,6 @@ def test_the_run_under_way_has_been_at_it_since_the_last_ended() -> None:
     assert late is not None
     assert soon.seconds == 20 + 30 - 5
     assert late.seconds == 30.0  # the one under way may end at any moment, as far as is known
-
-
-def test_queued_jobs_follow_where_a_job_ends_first() -> None:
-    left = {"a": 10.0, "b": 30.0, "c": 25.0, "d": 10.0}
-    jobs = [queued(1, "a", 0.0), queued(2, "b", 0.0), queued(3, "c"), queued(4, "d")]
-    assert seconds(jobs, left) == 40.0  # c from 10 to 35, d from 30 to 40
-    found = eta(jobs, of(left), {}, 0.0)
-    assert found is not None
-    assert found.work == 75.0
-    assert found.assumes == "queued jobs follow the 2 jobs that run now"
 
 
 def test_while_none_runs_it_is_not_known_when_one_will() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from anynet_study.design_space import Architecture
-from anynet_study.models import AnyNet, build
+from anynet_study.models import build
 
 SMALL = Architecture((1, 2, 1, 1), (8, 16, 32, 64), (1, 2, 4, 4), (8, 4, 2, 1), stem="cifar")
 
@@ -68,19 +68,6 @@ def test_weights_are_initialised_as_stated() -> None:
     assert seen == {1, 3, 7}
     assert network.head.weight.std().item() == pytest.approx(0.01, rel=0.05)
     assert network.head.bias.eq(0).all()
-
-
-def test_the_stride_and_the_shortcut_of_a_stage_s_first_block() -> None:
-    a = Architecture((2,) * 4, (16, 16, 32, 64), (2,) * 4, (4,) * 4, stem="cifar", stem_width=16)
-    network = build(a, 2)
-    assert isinstance(network, AnyNet)
-    firsts = [stage[0] for stage in network.stages]
-    others = [stage[1] for stage in network.stages]
-    assert [block.spatial[0].stride[0] for block in firsts] == [1, 2, 2, 2]
-    assert [block.spatial[0].groups for block in others] == [2, 2, 4, 8]
-    # Stage 1 neither strides nor changes the width, stage 2 strides only.
-    assert [isinstance(block.shortcut, nn.Identity) for block in firsts] == [True] + [False] * 3
-    assert all(isinstance(block.shortcut, nn.Identity) for block in others)
 
 
 def test_the_keys_of_a_state_are_those_of_checkpoints() -> None:

@@ -118,15 +118,6 @@ def test_evaluation_takes_the_running_statistics_and_leaves_them(dtype: torch.dt
     assert all(torch.equal(before[name], buffer) for name, buffer in norm.named_buffers())
 
 
-def test_momentum_one_gives_the_statistics_of_the_batch_alone() -> None:
-    norm, maps = norm_of(5, True), maps_of((4, 5, 3), torch.float32, 1)
-    norm.momentum = 1.0
-    norm_sum_relu(maps, norm, None, True)
-    expected = maps.double().var((0, 2, 3))
-    assert norm.running_var is not None
-    torch.testing.assert_close(norm.running_var.double(), expected, rtol=1e-5, atol=0)
-
-
 def test_any_order_in_memory_gives_the_same_bits() -> None:
     maps = maps_of((4, 9, 6), torch.float32, 1)
     results = []
@@ -169,12 +160,6 @@ def test_every_number_that_is_read_was_written() -> None:
     for found in (y, maps.grad, norm.weight.grad, norm.bias.grad, norm.running_var):
         assert found is not None
         assert found.isfinite().all()
-
-
-def test_maps_of_one_pixel_are_channels_last_to_torch_as_well() -> None:
-    """Otherwise the next layer copies them."""
-    y = norm_sum_relu(torch.randn(4, 8, 1, 1, device=DEVICE), norm_of(8, True), None, True)
-    assert y.to(memory_format=torch.channels_last).data_ptr() == y.data_ptr()
 
 
 def test_one_value_has_no_variance() -> None:

@@ -101,14 +101,6 @@ def test_the_best_of_each_bin() -> None:
     assert axes.containers[0].lines[0].get_linestyle() == "None"
 
 
-def test_bins_that_a_score_lacks_are_left_empty() -> None:
-    whole = bins([61, 72, 83], [58, 70, 80], [65, 75, 89])
-    (axes,) = plots.bin_chart({"few": whole[:1], "all": whole}, "parameters", "score").axes
-    few, of_all = axes.containers
-    assert intervals(few, across=False) == near([(-0.06, 61, 58, 65)])
-    assert len(intervals(of_all, across=False)) == len(ticks(axes.xaxis)) == 3
-
-
 def label_sets(models: int) -> pd.DataFrame:
     rows = []
     for model in range(models):
@@ -207,15 +199,6 @@ def bins_of(count: int) -> dict[str, pd.DataFrame]:
     columns = {"bin": ["few", "more", "most"], "from": [1.0, 2.0, 3.0], "mean": [70.0, 71.0, 72.0]}
     counts = {"averaged": 3, "architectures": 9}
     return {f"d{i}": pd.DataFrame({**columns, **counts}) for i in range(count)}
-
-
-@pytest.mark.parametrize("count", [2, 7, 12])
-def test_points_are_within_their_bins_and_look_different(count: int) -> None:
-    (axes,) = plots.bin_chart(bins_of(count), "size", "accuracy (%)").axes
-    lines = [container.lines[0] for container in axes.containers]
-    assert [[round(x) for x, _ in xy(line)] for line in lines] == [[0, 1, 2]] * count
-    looks = [(li.get_color(), li.get_marker(), str(li.get_markerfacecolor())) for li in lines]
-    assert len(set(looks)) == count
 
 
 def test_more_lines_than_looks_are_refused() -> None:

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from artists import marked, names
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from artists import marked
 from matplotlib.patches import Rectangle
 
 from anynet_study import plots
@@ -51,16 +50,6 @@ def test_a_panel_has_the_errors_of_its_pair() -> None:
     assert second.get_title() == "ρ = −0.72 [−0.92, −0.31], n = 7"
     assert (first.get_xlabel(), first.get_ylabel()) == ("top-5 error on a (%)", "error on b (%)")
     assert (second.get_xlabel(), second.get_ylabel()) == ("error on c (%)", "top-5 error on a (%)")
-
-
-def test_the_letter_is_that_of_the_method_and_the_legend_counts() -> None:
-    table = TABLE.copy()
-    table.attrs = {"method": "kendall"}
-    figure = plots.scatter_grid(ERRORS, [("a", "b")], table)
-    assert figure.axes[0].get_title().startswith("τ = 0.81")
-    assert names(figure) == ["architecture", "lowest 2 errors on the y axis", "highest 2"]
-    figure = plots.scatter_grid(ERRORS[:6], [("a", "b")], table)
-    assert names(figure) == ["architecture", "lowest error on the y axis", "highest error"]
 
 
 def test_a_diverged_run_is_at_the_edge_and_counted() -> None:
@@ -121,17 +110,3 @@ def test_the_matrix_has_points_below_and_correlations_above_the_diagonal() -> No
     assert len(shades) == 3
     assert shades[0][0] < shades[0][2]  # blue: positive
     assert shades[1][0] > shades[1][2]  # orange: negative
-
-
-@pytest.mark.slow
-def test_long_names_beside_a_matrix_of_many_datasets_are_not_cut_off() -> None:
-    generator = np.random.default_rng(0)
-    columns = [f"a-long-dataset-name-{number:02d}" for number in range(16)]
-    figure = plots.scatter_matrix(pd.DataFrame(generator.normal(50, 9, (12, 16)), columns=columns))
-    canvas = FigureCanvasAgg(figure)
-    labels = [each for axes in figure.axes for each in (axes.xaxis.label, axes.yaxis.label)]
-    extents = [
-        label.get_window_extent(canvas.get_renderer()) for label in labels if label.get_text()
-    ]
-    assert len(extents) == 32
-    assert min(min(extent.x0, extent.y0) for extent in extents) >= 0

@@ -50,24 +50,6 @@ def test_a_single_epoch_is_drawn_and_numbered() -> None:
     assert axes.get_xlim() == (1.5, 2.5)
 
 
-def test_single_runs_are_spread_from_best_to_worst() -> None:
-    (axes,) = plots.curve_grid(curves(100)).axes
-    finals = [segment[-1][1] for segment in axes.collections[0].get_segments()]
-    assert len(finals) == 30
-    assert finals == sorted(finals)
-    assert (finals[0], finals[-1]) == (50, 50 + 3 * 99)
-
-
-def test_curve_data_are_quantiles() -> None:
-    table = curves(11)
-    table.loc[0, "error"] = np.nan
-    data = plots.curve_data(table)
-    assert list(data["epoch"]) == [1, 2, 3]
-    assert list(data["n"]) == [10, 11, 11]
-    last = data.iloc[-1]
-    assert (last["low"], last["median"], last["high"]) == pytest.approx((53, 65, 77))
-
-
 def test_how_soon_the_ranking_is_there() -> None:
     table = pd.DataFrame(
         {

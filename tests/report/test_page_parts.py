@@ -252,12 +252,6 @@ def test_the_headline_stays_on_one_screen(targets: int, named: bool) -> None:
     assert found.rows[-1].said.startswith("ρ = −0.20 [−0.30, −0.10], n = 9")
 
 
-def test_a_column_far_off_has_a_limit() -> None:
-    errors = pd.DataFrame({"a": [*np.linspace(10, 20, 30), 90.0]}).rename(index="m{}".format)
-    made = study_of("s", errors=errors)
-    assert explore_data(made)["columns"][0]["limit"] == 20
-
-
 def test_runs_are_counted_by_status() -> None:
     runs = pd.DataFrame(
         {
