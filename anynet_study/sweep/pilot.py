@@ -30,10 +30,10 @@ def pilot_of(
     """The pilot of a study: its first recipe with every rate and length, as a grid.
 
         It has the first `architectures` of the study's population, and the study's name with "-pilot".
-        The recipe is named after what it tries, too. Of every dataset a tenth of the training images is
-    held out, unless it says how many are.
-        `rates` and `lengths` (epochs or steps) are by default multiples of the recipe's own. Raises
-        UserError for a recipe that starts from another's weights or is tuned already.
+    The recipe is named after what it tries, too. Of every dataset a tenth of the training images is
+    held out, unless it says how many are. `rates` and `lengths` (epochs or steps) are by default
+    multiples of the recipe's own. Raises UserError for a recipe that starts from another's weights
+    or is tuned already.
     """
     name, recipe = next(iter(sweep.recipes.items()))
     if recipe.tuning is not None or any(getattr(recipe, key) is not None for key in START_KEYS):
