@@ -29,7 +29,7 @@ def pilot_of(
 ) -> Sweep:
     """The pilot of a study: its first recipe with every rate and length, as a grid.
 
-        It has the first `architectures` of the study's population, and the study's name with "-pilot".
+    It has the first `architectures` of the study's population, and the study's name with "-pilot".
     The recipe is named after what it tries, too. Of every dataset a tenth of the training images is
     held out, unless it says how many are. `rates` and `lengths` (epochs or steps) are by default
     multiples of the recipe's own. Raises UserError for a recipe that starts from another's weights
