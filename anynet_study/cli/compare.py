@@ -18,7 +18,7 @@ from anynet_study.errors import UserError
 if TYPE_CHECKING:
     from anynet_study.analyses.design_spaces import Spaces
 
-TABLES = ("summary", "pairs", "edf", "search", "ranges")
+TABLES = ("summary", "pairs", "shared", "edf", "search", "ranges")
 
 
 @with_study_options
