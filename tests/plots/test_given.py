@@ -22,8 +22,8 @@ WIDE = {"errors", "before", "after", "accuracies", "scores", "population"}
     [
         (
             lambda: plots.correlation_heatmap(ERRORS),
-            "correlation_heatmap: table: no column source; there are big, small. Show correlations "
-            "as a matrix: `table` is a result of `apr.correlations`, in its order",
+            "correlation_heatmap: table: no column source; there are big, small. `table` is a "
+            "result of `apr.correlations`",
         ),
         (
             lambda: plots.agreement_grid(ERRORS[["big"]], ERRORS, AGREEMENT),
