@@ -191,15 +191,6 @@ def test_drivers_of_any_number_of_stages(fewest: int, most: int) -> None:
     np.testing.assert_allclose([row["estimate"], row["p"]], truth)
 
 
-def test_drivers_without_variation_are_nan(
-    errors: pd.DataFrame, architectures: pd.DataFrame
-) -> None:
-    flat = architectures.assign(**dict.fromkeys(("d1", "d2", "d3", "d4"), 2))
-    table = drivers(errors, flat, resamples=40).set_index("parameter")
-    assert table.loc["cumulative depth", "estimate"].isna().all()
-    assert (table.loc["cumulative width", "estimate"].iloc[[0, 2]] < -0.5).all()
-
-
 def test_populations_that_do_not_fit_are_refused(
     errors: pd.DataFrame, architectures: pd.DataFrame
 ) -> None:

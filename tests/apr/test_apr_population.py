@@ -191,15 +191,6 @@ def test_what_rests_on_one_architecture_is_no_warning() -> None:
     assert 0 < same["low"][0] < unweighted < same["estimate"][0] == same["high"][0] == 1.0
 
 
-def test_constant_errors_stay_undefined_whatever_the_weights() -> None:
-    errors = frame(np.random.default_rng(0).normal(size=(30, 2)))
-    errors["set-1"] = 0.1
-    for method in SCIPY:
-        weights = series(np.random.default_rng(1).uniform(0.1, 3, 30))
-        table = correlations(errors, method, 100, weights=weights)  # type: ignore[arg-type]
-        assert table[["estimate", "low", "high", "p"]].isna().all(axis=None)
-
-
 def test_kendall_takes_none() -> None:
     errors = frame(np.random.default_rng(0).normal(size=(8, 2)))
     with pytest.raises(UserError, match="kendall takes no weights; legal with them: spearman"):
