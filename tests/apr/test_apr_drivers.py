@@ -12,7 +12,7 @@ from statsmodels.tools import add_constant
 from synthetic_study import noisy, population, staged_population, true_errors
 
 from anynet_study.analysis import remarks
-from anynet_study.apr import cumulative, drivers, importance, stage_drivers
+from anynet_study.apr import drivers, importance, stage_drivers
 from anynet_study.errors import UserError
 
 
@@ -165,18 +165,6 @@ def errors_of(architectures: pd.DataFrame) -> pd.DataFrame:
 def plain_stages(row: pd.Series) -> list[int]:
     """The stages that an architecture has, read cell by cell."""
     return [stage for stage in range(1, 9) if pd.notna(row.get(f"d{stage}"))]
-
-
-@pytest.mark.slow
-@given(most=st.integers(1, 8), fewest=st.integers(1, 8), seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=50)
-def test_sums_are_over_the_stages_that_there_are(most: int, fewest: int, seed: int) -> None:
-    architectures = staged_population(12, min(fewest, most), most, seed)
-    sums = cumulative(architectures.set_index("architecture"))
-    for _, row in architectures.iterrows():
-        for name, prefix in (("depth", "d"), ("width", "w")):
-            truth = sum(row[f"{prefix}{stage}"] for stage in plain_stages(row))
-            assert sums.loc[row["architecture"], f"cumulative {name}"] == truth
 
 
 @pytest.mark.parametrize(("fewest", "most"), [(3, 3), (5, 5), (2, 6)])
