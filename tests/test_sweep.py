@@ -259,7 +259,7 @@ def test_mistakes_get_one_line(tmp_path: Path, override: str, expected: str) -> 
     [
         ("", "a sweep file is a mapping"),
         ("name: [", "not valid YAML"),
-        (SMALL + "name: twice", "key `name` is given twice (line "),
+        (SMALL + "name: twice", f"key `name` is given twice (line {SMALL.count(chr(10)) + 1})"),
         ("name: x", "missing: `population`, `datasets`, `source`, `recipes`"),
         (SMALL.replace("count: 4, ", ""), "missing: `population.count` (how many to draw, or a"),
         ("datasets: 3\nname: x", "`datasets` = 3: should be a mapping of keys; missing: `popula"),

@@ -144,7 +144,27 @@ def test_figures(typed: Type, tmp_path: Path) -> None:
 
 def test_what_two_spaces_share_is_told(typed: Type) -> None:
     told = typed("plain.csv", "again=plain.csv")
-    assert "plain and again share 40 models, which are taken for different ones" in told.out
+    assert "plain and again share 40 models, which are taken for different ones but" in told.out
+
+
+def test_models_that_two_spaces_share_are_compared_one_by_one(typed: Type) -> None:
+    plain = pd.read_csv("plain.csv", index_col=0)
+    noise = np.random.default_rng(1).normal(0, 0.1, 30)
+    later = plain[:30].assign(digits=plain["digits"][:30] - 0.5 + noise)
+    later.to_csv("later.csv")
+    found = tables(typed("plain.csv", "later.csv", "better.csv", "--json"))
+    (row,) = found["shared"].to_dict("records")
+    assert (row["a"], row["b"], row["n"]) == ("plain", "later", 30)
+    assert row["mean_difference"] == pytest.approx(0.5 - noise.mean())
+    assert row["mean_a"] == pytest.approx(plain["digits"][:30].mean())
+    assert row["mean_b"] == pytest.approx(later["digits"].mean())
+    assert row["share_better"] == 0
+    assert row["low"] > 0.9
+    (pair,) = found["pairs"].query("a == 'plain' and b == 'later'").to_dict("records")
+    widths = [it["mean_difference_high"] - it["mean_difference_low"] for it in (row, pair)]
+    assert widths[0] < widths[1] / 3
+    assert "on the models that both have" in typed("plain.csv", "later.csv").out
+    assert "on the models that both have" not in typed("plain.csv", "better.csv").out
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from scripted_study import command
 from test_dispatch_recorded import row
 from tiny_study import Type
 
+from anynet_study.analyses.health import Concern
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.dispatch.recorded import JournalReader
@@ -99,6 +100,15 @@ def test_status_shows_all_within_80_columns(tiny: OpenStudy, type_: Type) -> Non
     pace = next(line for line in lines if line.startswith("pace: "))
     assert re.match(r"pace: [45]\.?\d* runs an hour; cost so far: 1 core-hours", pace)
     assert any(line.startswith("ETA: not known before a job runs") for line in lines)
+
+
+def test_a_concern_gives_the_terminal_no_orders(
+    tiny: OpenStudy, type_: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal(tiny, [0])
+    found = [Concern("guessing", "\x1b[31mred: −0.1")]
+    monkeypatch.setattr("anynet_study.analyses.concerns_so_far", lambda *_: found)
+    assert type_("status", "tiny").out.startswith("\\x1b[31mred: -0.1\n")
 
 
 def test_a_study_that_is_complete_says_what_comes_next(tiny: OpenStudy, type_: Type) -> None:
