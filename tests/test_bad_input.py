@@ -9,7 +9,7 @@ from pathlib import Path
 
 import h5py
 import pytest
-from command import SWEEPS, anynet_study, environment, train
+from command import anynet_study, environment, train
 from command import command as command_line
 from tiny_study import RUNS, TINY, Type, images, tree, typing_in
 
@@ -61,18 +61,6 @@ def refusal(typed: Type, *arguments: object) -> str:
 @pytest.mark.parametrize("verb", [["run"], ["run", "--dry-run"]], ids=" ".join)
 def test_a_change_with_a_mistake(typed: Type, verb: list[str], change: str, expected: str) -> None:
     assert expected in refusal(typed, *verb, "tiny.yaml", change)
-
-
-@pytest.mark.slow
-def test_a_band_that_is_never_hit_says_what_was_seen_and_what_can_be(typed: Type) -> None:
-    line = refusal(typed, "run", "tiny.yaml", "population.flops=[1, 2]")
-    assert "population: found 0 of 4 different architectures with 1 to 2 FLOPs" in line
-    assert "0 of 8,388,608 candidates are in the band (acceptance 0 to" in line
-    assert "at resolution 8 and 10 classes this space reaches 2.1e+04 to 1.86e+06" in line
-    narrow = ["population.flops=[380e6, 380000100]", "population.count=500"]
-    line = refusal(typed, "sample", SWEEPS / "paper.yaml", "-o", "p.parquet", *narrow)
-    assert "of 500 different architectures" in line
-    assert "of 2,097,152 candidates" in line
 
 
 @pytest.mark.parametrize(

@@ -236,18 +236,6 @@ def test_a_worker_that_builds_another_network_says_so_and_fails_its_runs_alone(
     assert "network mine:functional: built here it has other operators than" in records[-1].message
 
 
-def test_a_changed_function_makes_another_study(type_: Type) -> None:
-    assert type_("sample", "mixed.yaml").code == 0
-    path = Path("mine.py")
-    # Python takes a file of the same size and second for the one that it compiled.
-    path.write_text(path.read_text().replace("stride: int = 1", "stride: int = 1 + 2"))
-    del sys.modules["mine"]
-    trace_network.cache_clear()
-    told = type_("launch", "mixed.yaml", "--cluster", "local")
-    assert told.code == 2
-    assert "holds a study of another population" in told.err
-
-
 @pytest.mark.parametrize(
     ("changes", "line"),
     [

@@ -298,18 +298,6 @@ def test_slurm_s_options_are_what_submitit_wants(
     assert options.get(override.partition("=")[0]) == checked
 
 
-def test_any_bands_or_none(tmp_path: Path) -> None:
-    bands = ("population.parameters=[1e5, 1e6]", "population.activations=[1e3, 1e6]")
-    record = sample(load(tmp_path, SMALL, *bands, "population.flops=null").population).sampling
-    assert (record["parameters"], record["activations"]) == ([100_000, 1_000_000], [1000, 10**6])
-    assert "flops" not in record
-    whole = load(tmp_path, SMALL, "population.flops=null")
-    assert sample(whole.population).sampling["acceptance"] == 1
-    strata = load(tmp_path, SMALL, "population.strata={of: depth, edges: [12]}")
-    assert "weight" in sample(strata.population).table.column_names
-    assert load(tmp_path, strata.to_yaml()) == strata
-
-
 CHOSEN = SMALL.replace("count: 4, flops: [1e6, 2e6], ", "file: nets/chosen.csv, ")
 NETS = "d1,w1,d2,w2\n1,8,1,16\n1,8,2,16\n2,16,1,8\n"
 

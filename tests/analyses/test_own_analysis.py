@@ -2,6 +2,7 @@
 
 import re
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import get_args
 
@@ -141,6 +142,15 @@ def test_the_command_and_python_know_it(folder: Path, type_: Type) -> None:
     assert list(study.table("spread")["spread"]) == [6, 5]
     assert [(it.topic, it.section) for it in findings(study)] == [("Best against worst", "pairs")]
     assert "spread" not in anynet_study.load("errors.csv").known_tables
+
+
+def test_an_installed_package_adds_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("spread", "my_analysis:SPREAD", "anynet_study.analyses")
+    monkeypatch.setattr(
+        "anynet_study.analyses.own.entry_points",
+        lambda group: [point] if group == "anynet_study.analyses" else [],
+    )
+    assert list(known_analyses())[-1] == "spread"
 
 
 @pytest.mark.parametrize(

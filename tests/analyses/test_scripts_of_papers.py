@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command import run_script
-from scipy.special import logit, softmax
+from scipy.special import expit, logit, softmax
 from small_study import run_records, small_study, write_store
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools import add_constant
@@ -82,6 +82,23 @@ def test_each_group_has_the_line_of_its_networks(accuracies: pd.DataFrame, tmp_p
     assert set(zip(table["architecture"], table["group"], strict=True)) == set(
         accuracies["family"].items()
     )
+
+
+def test_groups_are_drawn_apart(accuracies: pd.DataFrame) -> None:
+    table = apr.effective_robustness(accuracies[["val", "v2"]], "val")
+    table["group"] = table["architecture"].map(accuracies["family"])
+    figure = plots.effective_robustness_grid(table, "val")
+    (axes,) = figure.axes
+    for group, (colour, marker) in zip(("plain", "wide"), style.SERIES, strict=False):
+        rows = accuracies[accuracies["family"] == group]
+        points, line = (
+            next(it for it in axes.lines if it.get_color() == colour and it.get_marker() == look)
+            for look in (marker, "None")
+        )
+        assert sorted(points.get_ydata()) == pytest.approx(sorted(rows["v2"]))
+        fit = np.polyfit(logit(rows["val"] / 100), logit(rows["v2"] / 100), 1)
+        expected = 100 * expit(np.polyval(fit, logit(np.asarray(line.get_xdata()) / 100)))
+        np.testing.assert_allclose(line.get_ydata(), expected)
 
 
 def test_an_unknown_group_is_told_of_in_one_line(

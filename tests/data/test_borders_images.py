@@ -45,6 +45,11 @@ def tabled(folder: Path, header: str, row: Callable[[int, str], str]) -> None:
     "folders",
     [
         ("train-000000", "train-000001"),
+        ("images_001", "images_002"),
+        ("X_Training_Input", "X_Test_Input"),
+        ("fold1", "fold2", "fold3"),
+        ("JPEGImages", "SegmentationClass"),
+        ("img", "ground_truth"),
         ("images", "masks"),
         ("trainA", "trainB", "testA", "testB"),
         ("patient_000_node_1", "patient_020_node_4"),
@@ -57,6 +62,22 @@ def test_folders_of_parts_are_no_classes(tmp_path, folders):
     images(tmp_path, (f"{folder}/{number}.png" for folder in folders for number in range(3)))
     refused("part of a dataset, not a class.*--layout class-folders", tmp_path)
     assert len(read(tmp_path, layout="class-folders").classes) == len(folders)
+
+
+@pytest.mark.parametrize(
+    "folders",
+    [
+        ("0", "1"),
+        ("c0", "c1"),
+        ("001.crow", "002.tern"),
+        ("n01440764", "n01443537"),
+        ("with-mask", "without-mask"),
+        ("class_1", "class_2"),
+    ],
+)
+def test_folders_with_numbers_may_be_classes(tmp_path, folders):
+    images(tmp_path, (f"{folder}/{number}.png" for folder in folders for number in range(3)))
+    assert read(tmp_path).classes == folders
 
 
 def test_a_table_that_says_something_else_does_not_override_folders(tmp_path):
@@ -455,6 +476,7 @@ def test_an_index_of_images_is_no_table_of_classes(tmp_path):
     ("column", "words", "told"),
     [
         ("type", ("train", "test"), None),
+        ("phase", ("Training", "Testing"), None),
         ("split", ("train", "valid"), None),
         ("is_valid", ("False", "True"), "--split-values False=...,True=..."),
         ("Usage", ("Training", "PublicTest"), "--split-values PublicTest=...,Training=..."),

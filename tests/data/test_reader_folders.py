@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from miniatures import WRITERS, binary_to_python, dump, save, write_miniature
+from miniatures import WRITERS, binary_to_python, dump, save, write_miniature, write_table
 from reading import counts, read, refused
 
 from anynet_study.data import add_dataset
@@ -169,6 +169,16 @@ def test_what_else_it_could_be_is_said(tmp_path):
     listing = read(write_miniature("powerline", tmp_path))
     note = "read as Powerline; it also looks like --layout class-folders (class/image)"
     assert note in listing.notes
+
+
+def test_chosen_columns_make_a_table_of_it(tmp_path):
+    source = write_miniature("concrete", tmp_path)
+    rows = [(f"Positive/{number:05d}.jpg", "xy"[number % 2]) for number in range(1, 9)]
+    write_table(source / "mine.csv", ("photo", "kind"), rows)
+    assert read(source).layout == "Concrete"
+    listing = read(source, image_column="photo", label_column="kind")
+    assert listing.layout == "table of images"
+    assert counts(listing, listing.train) == {"x": 4, "y": 4}
 
 
 @pytest.mark.parametrize("form", ["binary", "python"])

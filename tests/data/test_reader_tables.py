@@ -66,6 +66,23 @@ def test_columns_can_be_chosen(tmp_path):
     refused(r"no table for --table 'y\.csv': there: x\.csv", tmp_path, table="y.csv")
 
 
+def test_a_chosen_column_tells_which_table(tmp_path):
+    names = images(tmp_path)
+    table(tmp_path, ("path", "class"), [(name, "a") for name in names], "one.csv")
+    rows = [(name, "xy"[n % 2]) for n, name in enumerate(names)]
+    table(tmp_path, ("path", "kind"), rows, "two.csv")
+    assert read(tmp_path, label_column="kind").classes == ("x", "y")
+
+
+def test_several_tables_are_asked_about(tmp_path):
+    names = images(tmp_path)
+    rows = [(name, "ab"[n % 2]) for n, name in enumerate(names)]
+    table(tmp_path, ("path", "class"), rows, "one.csv")
+    table(tmp_path, ("path", "class"), rows[::3], "two.csv")
+    refused(r"one.csv, two.csv could all be .* --table", tmp_path)
+    assert len(read(tmp_path, table="one.csv").train) == 8
+
+
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [(("10", "9", "100"), ("9", "10", "100")), (("b10", "b9", "a"), ("a", "b10", "b9"))],

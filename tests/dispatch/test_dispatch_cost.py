@@ -173,6 +173,15 @@ def test_a_run_takes_its_training_step_and_the_images_of_a_batch(population: Pop
     assert compiled.tolist() == [7 * layer_counts(one.networks())[0] for one in population]
 
 
+def test_parts_of_a_batch_take_less_memory(population: Population):
+    whole, parts = (
+        Workload.of(Recipe(batch_size=256, accumulation=parts), 1000, 300, 32, 10)
+        for parts in (1, 4)
+    )
+    less = run_bytes(population.groups, parts, BARE) / run_bytes(population.groups, whole, BARE)
+    assert (less < 0.7).all()
+
+
 def test_evaluation_can_take_more_than_small_training_steps():
     flat = Architecture((1,), (512,), strides=(1,), stem="cifar")
     small = Workload.of(Recipe(batch_size=2), 1000, 300, 32, 10)

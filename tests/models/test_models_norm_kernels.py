@@ -22,11 +22,11 @@ from anynet_study.models.norm_kernels import (
 SHAPES = [(2, 1, 3), (3, 7, 5), (5, 24, 1), (2, 64, 4), (3, 65, 7), (4, 130, 2), (9, 3, 16)]
 #: Relative to the largest number of a result.
 PRECISION = {torch.float32: 1e-5, torch.bfloat16: 2**-8, torch.float16: 2**-11}
-#: Shape, numbers, whether there is a ReLU, and a residual: every shape with both and with neither;
-#: of one shape all else, for how maps are cut into tiles depends on their shape alone.
+#: Shape, numbers, whether there is a ReLU, and a residual: every shape with both; of a few all
+#: else, for how maps are cut into tiles depends on their shape alone.
 CASES = [
     *((shape, torch.float32, 1, 1) for shape in SHAPES),
-    *((shape, torch.bfloat16, 0, 0) for shape in SHAPES),
+    *((shape, torch.bfloat16, 0, 0) for shape in SHAPES[2:4]),
     *((SHAPES[4], torch.float32, relu, summed) for relu, summed in ((0, 0), (0, 1), (1, 0))),
     *((SHAPES[4], dtype, 1, 1) for dtype in (torch.bfloat16, torch.float16)),
 ]

@@ -101,6 +101,14 @@ def test_the_best_of_each_bin() -> None:
     assert axes.containers[0].lines[0].get_linestyle() == "None"
 
 
+def test_bins_that_a_score_lacks_are_left_empty() -> None:
+    whole = bins([61, 72, 83], [58, 70, 80], [65, 75, 89])
+    (axes,) = plots.bin_chart({"few": whole[:1], "all": whole}, "parameters", "score").axes
+    few, of_all = axes.containers
+    assert intervals(few, across=False) == near([(-0.06, 61, 58, 65)])
+    assert len(intervals(of_all, across=False)) == len(ticks(axes.xaxis)) == 3
+
+
 def label_sets(models: int) -> pd.DataFrame:
     rows = []
     for model in range(models):

@@ -1,6 +1,7 @@
 """Two trainings against each other: the axes, points and titles are not swapped."""
 
 import pandas as pd
+import pytest
 from artists import marked, names, xy
 
 from anynet_study import plots
@@ -48,6 +49,19 @@ def test_errors_before_are_across_and_after_upwards() -> None:
     assert list(data["mark"]) == ["top", "worst", "", "", "top", "", "", "worst"]
 
 
+def test_the_line_of_equal_errors_is_explained_where_it_is() -> None:
+    for dataset, ends in (("s", [(12, 12), (35, 35)]), ("t", [])):
+        figure = plots.agreement_grid(BEFORE, AFTER, TABLE.assign(dataset=dataset))
+        (axes,) = figure.axes
+        lines = [xy(line) for line in axes.lines if line.get_linestyle() == "--"]
+        assert len(lines) == bool(ends)
+        for (low, _), (high, _) in lines:
+            assert (low < ends[0][0], high > ends[1][0]) == (True, True)
+        labels = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert ("equal errors" in labels) == bool(ends)
+        assert axes.get_ylim()[0] > 10  # no room is made for it
+
+
 def test_both_recipes_are_against_the_source_before() -> None:
     figure = plots.source_by_recipe_grid(BEFORE, AFTER, TABLE, "s", ("scratch", "pretrained"))
     (axes,) = figure.axes
@@ -61,3 +75,11 @@ def test_both_recipes_are_against_the_source_before() -> None:
     )
     assert axes.get_xlabel() == "error on s (%)"
     assert names(figure) == ["scratch", "pretrained"]
+
+
+@pytest.mark.parametrize("missing", ["before", "after"])
+def test_architectures_without_both_errors_are_not_drawn(missing: str) -> None:
+    before, after = BEFORE.copy(), AFTER.copy()
+    (before if missing == "before" else after).loc["C", "t"] = float("nan")
+    data = plots.agreement_data(before, after, ["t"])
+    assert list(data["architecture"]) == ["A", "B", "D"]

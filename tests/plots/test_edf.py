@@ -44,6 +44,13 @@ def test_an_edf_is_drawn_in_steps_with_its_band_and_counts() -> None:
     assert [each.get_color() for each in handles] == [each.get_color() for each in axes.lines]
 
 
+def test_the_level_is_that_of_the_table() -> None:
+    curve = CURVES["wide"].copy()
+    curve.attrs = {"level": 0.8}
+    for figure in (plots.edf_plot({"a": curve}), plots.edf_grid({"x": {"a": curve}})):
+        assert figure.legends[0].get_title().get_text() == "bands: 80% bootstrap intervals"
+
+
 def test_diverged_runs_do_not_stretch_the_axis() -> None:
     errors = pd.Series([*np.linspace(25, 40, 98), 99.9, 99.9])
     (axes,) = plots.edf_plot({"a": apr.edf(errors, resamples=100)}).axes
@@ -77,3 +84,16 @@ def test_a_search_has_intervals_where_there_are_any() -> None:
     assert ax.get_title() == "ImageNet"
     assert ticks(ax.xaxis) == ["1", "2", "5", "10", "20"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a, n = 40 (1 missing)"]
+
+
+def test_a_space_looks_the_same_in_every_panel() -> None:
+    curves = {"x": CURVES, "y": {"deep": CURVES["deep"]}}
+    figure = plots.edf_grid(curves, {"y": "top5"})
+    first, second = figure.axes
+    assert second.lines[0].get_color() == first.lines[1].get_color()
+    assert xy(second.lines[0])[1:-1] == near(
+        zip(CURVES["deep"]["error"], CURVES["deep"]["fraction"], strict=True)
+    )
+    assert (first.get_title(), second.get_title()) == ("n = 4 to 5", "n = 5")
+    assert (first.get_xlabel(), second.get_xlabel()) == ("error on x (%)", "top-5 error on y (%)")
+    assert names(figure) == ["wide", "deep"]

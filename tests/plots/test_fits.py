@@ -51,6 +51,14 @@ def test_a_fit_is_drawn_as_it_was_computed() -> None:
     ]
 
 
+def test_intervals_of_accuracies_are_those_of_their_errors() -> None:
+    data = plots.fit_data(ACCURACIES, "old", ["far"], IMAGES)
+    for axis, name in (("x", "old"), ("y", "far")):
+        low, high = apr.binomial_interval(100 - ACCURACIES[name], IMAGES[name])
+        np.testing.assert_allclose(data[f"{axis}_low"], 100 - high)
+        np.testing.assert_allclose(data[f"{axis}_high"], 100 - low)
+
+
 def test_architectures_without_both_accuracies_are_left_out() -> None:
     table = ACCURACIES.copy()
     table.loc["C", "new"] = np.nan
@@ -123,6 +131,14 @@ def test_points_off_the_line_are_effectively_robust() -> None:
     alone = plots.effective_robustness_grid(table[table["baseline"]])
     # Equal accuracy is beyond its panels, and what is not drawn is not explained.
     assert names(alone) == ["baseline architecture", "trend of the baseline"]
+
+
+def test_a_line_in_logits_says_so() -> None:
+    fit = apr.linear_fit(ACCURACIES["old"], ACCURACIES["new"], "logit", resamples=200)
+    (axes,) = plots.fit_grid(ACCURACIES, "old", ["new"], {"new": fit}).axes
+    assert " in logits\n" in axes.get_title()
+    assert f"{fit.slope:.2f}" in axes.get_title()
+    assert xy(axes.lines[1])[0][1] == pytest.approx(fit.region()["y"].iloc[0])
 
 
 def test_transfer_has_bars_where_the_numbers_of_images_are_known() -> None:

@@ -91,3 +91,12 @@ def test_colours_of_signs_are_those_of_the_caption() -> None:
     figure.canvas.draw()
     red, _, blue, _ = figure.axes[0].collections[0].get_facecolors()[0]  # 0.71
     assert blue > red
+
+
+def test_partial_correlations_have_their_own_columns() -> None:
+    axes, bar = plots.stage_driver_heatmap(STAGES, "partial").axes
+    np.testing.assert_allclose(cells(axes), [[0.15, -0.27], [0.86, -0.38]])
+    assert written(axes) == {(0.5, 1.52): ".86", (1.5, 1.52): "−.38"}
+    assert [frame.get_xy() for frame in axes.patches] == [(0.06, 1.08)]
+    assert bar.get_ylabel() == "partial ρ with the error"
+    assert "at equal FLOPs and parameters" in axes.get_xlabel().replace("\n", " ")  # folded

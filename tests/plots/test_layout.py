@@ -174,3 +174,13 @@ def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="png, pdf, svg"):
         plots.save(Figure(), tmp_path / "x", ["jpg"])
     assert not list(tmp_path.iterdir())
+
+
+def test_colours_are_those_of_okabe_and_ito() -> None:
+    palette = {
+        *("#000000", "#E69F00", "#56B4E9", "#009E73"),
+        *("#F0E442", "#0072B2", "#D55E00", "#CC79A7"),
+    }
+    meanings = (style.POPULATION, style.TOP, style.WORST)
+    assert set(meanings) <= palette
+    assert len(set(meanings)) == len(meanings)

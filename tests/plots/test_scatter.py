@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from artists import marked
+from artists import marked, names
 from matplotlib.patches import Rectangle
 
 from anynet_study import plots
@@ -50,6 +50,16 @@ def test_a_panel_has_the_errors_of_its_pair() -> None:
     assert second.get_title() == "ρ = −0.72 [−0.92, −0.31], n = 7"
     assert (first.get_xlabel(), first.get_ylabel()) == ("top-5 error on a (%)", "error on b (%)")
     assert (second.get_xlabel(), second.get_ylabel()) == ("error on c (%)", "top-5 error on a (%)")
+
+
+def test_the_letter_is_that_of_the_method_and_the_legend_counts() -> None:
+    table = TABLE.copy()
+    table.attrs = {"method": "kendall"}
+    figure = plots.scatter_grid(ERRORS, [("a", "b")], table)
+    assert figure.axes[0].get_title().startswith("τ = 0.81")
+    assert names(figure) == ["architecture", "lowest 2 errors on the y axis", "highest 2"]
+    figure = plots.scatter_grid(ERRORS[:6], [("a", "b")], table)
+    assert names(figure) == ["architecture", "lowest error on the y axis", "highest error"]
 
 
 def test_a_diverged_run_is_at_the_edge_and_counted() -> None:

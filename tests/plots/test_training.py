@@ -50,6 +50,14 @@ def test_a_single_epoch_is_drawn_and_numbered() -> None:
     assert axes.get_xlim() == (1.5, 2.5)
 
 
+def test_single_runs_are_spread_from_best_to_worst() -> None:
+    (axes,) = plots.curve_grid(curves(100)).axes
+    finals = [segment[-1][1] for segment in axes.collections[0].get_segments()]
+    assert len(finals) == 30
+    assert finals == sorted(finals)
+    assert (finals[0], finals[-1]) == (50, 50 + 3 * 99)
+
+
 def test_how_soon_the_ranking_is_there() -> None:
     table = pd.DataFrame(
         {

@@ -225,16 +225,6 @@ def test_replicates_curves_and_another_recipe_are_drawn(study: Study) -> None:
     assert data["columns"][2]["values"] == [20.5, 22, 21.25, None, None, None]
 
 
-def test_a_study_beside_another_adds_its_architectures(study: Study) -> None:
-    errors = pd.DataFrame({"a": [1.0, 2.0]}, index=["m5", "other"])
-    other = study_of("second", errors=errors)
-    data = explore_data(study, [other])
-    assert data["architectures"] == [*IDS, "other"]
-    assert data["columns"][0]["values"][-1] is None
-    assert data["columns"][2]["values"] == [None] * 5 + [1, 2]
-    assert [side["name"] for side in data["sides"]] == ["s", "second"]
-
-
 @pytest.mark.parametrize(("targets", "named"), [(2, True), (200, False)])
 def test_the_headline_stays_on_one_screen(targets: int, named: bool) -> None:
     names = [f"t{number}" for number in range(targets)]

@@ -1,16 +1,17 @@
 """Learning from pairs of images and texts: the loss, zero-shot tests, what is refused."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
-from training_runs import spec
+from training_runs import CPU, ENGINES, same, spec, stopped
 
 from anynet_study.data import DatasetView
 from anynet_study.errors import UserError
-from anynet_study.training import Recipe, check_names, new_network
+from anynet_study.training import InterruptedRunError, Recipe, check_names, new_network, train
 from anynet_study.training.texts import Texts, numbered
 from anynet_study.training.zero_shot import TextTable, ZeroShot
 
@@ -96,6 +97,22 @@ def test_images_are_trained_with_their_own_captions(view: DatasetView, monkeypat
 def test_words_that_are_not_known_say_nothing() -> None:
     words = numbered(["A_photo of: a CAT", "dog", "??"], ["a", "cat", "photo"])
     assert words.tolist() == [[1, 3, 0, 1, 2], [0] * 5, [0] * 5]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+def test_it_learns_and_goes_on_where_it_was_stopped(
+    view: DatasetView, tmp_path: Path, engine
+) -> None:
+    run = spec(view, loss="clip", batch_size=16, epochs=12 if engine == "fast" else 1)
+    whole = train(run, view, CPU, engine=engine)
+    path = tmp_path / "run.pt"
+    with pytest.raises(InterruptedRunError):
+        stopped(run, view, path, after=3, engine=engine)
+    assert same(whole, train(run, view, CPU, checkpoint=path, engine=engine))
+    if engine == "fast":
+        assert whole.error < 40, "chance is 83%"
+        assert whole.curves["train_loss"][-1] < 0.9 * whole.curves["train_loss"][0]
 
 
 def test_keys_of_pairs_mean_nothing_to_a_classifier(view: DatasetView) -> None:

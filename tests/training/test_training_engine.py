@@ -134,6 +134,12 @@ def test_statistics_of_norms_are_those_of_fvcore(
 # Checkpoints.
 
 
+@pytest.mark.parametrize("options", [Options(recompute=True), Options(resident=False)])
+def test_saving_memory_changes_nothing(view: DatasetView, options: Options) -> None:
+    plain = train(spec(view), view, CPU)
+    assert same(train(spec(view), view, CPU, options=options), plain)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_run_stopped_at_any_step_goes_on_as_if_it_was_not(
     view: DatasetView, tmp_path: Path, engine: Engine

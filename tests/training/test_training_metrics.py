@@ -143,6 +143,23 @@ def test_the_engines_are_equal_bit_for_bit(
     assert same(train(run, several, CPU, engine="reference"), exactly)
 
 
+@pytest.mark.slow
+def test_learns_and_errs_as_its_predictions_do(several: DatasetView) -> None:
+    run = spec(several, epochs=40, optimizer="adamw", lr=0.003)
+    trainer = exact(run, several)
+    outcome = finished(trainer, run, several)
+    guesses, truth = from_words(outcome.predictions, len(CLASSES)), several.test_labels
+    value = theirs.f1_score(truth, guesses, average="macro", zero_division=0)
+    assert outcome.error == pytest.approx(100 * (1 - value))
+    odds = logits_of(trainer.model, run, several).sigmoid().numpy()
+    assert np.array_equal(guesses, odds > 0.5)
+    assert theirs.roc_auc_score(truth, odds, average="macro") > 0.65
+    loss = theirs.log_loss(truth.ravel(), odds.ravel())
+    assert outcome.curves["test_loss"][-1] == pytest.approx(loss, rel=1e-4)
+    likeliest = truth[np.arange(len(odds)), odds.argmax(1)]
+    assert outcome.curves["test_top1"][-1] == pytest.approx(100 * (1 - likeliest.mean()))
+
+
 def test_evaluations_are_the_run_s_own_test_and_among_some_classes(several: DatasetView) -> None:
     run = spec(several, epochs=2)
     trainer = exact(run, several)

@@ -129,3 +129,15 @@ def test_killed_after_the_end_it_has_ended(view: DatasetView, tmp_path: Path) ->
     assert epochs < 8
     saved.save(trainer.state(), outcome.curves, epochs, steps_done=0)
     assert same(train(run, view, CPU, tmp_path / "run.pt"), outcome)
+
+
+def test_validation_images_are_seen_as_test_images_are(view: DatasetView) -> None:
+    """The logits of both engines on them."""
+    run = spec(view, **SHAKY, patience=1, crop="random", resolution=6)
+    logits = []
+    for engine in ("fast", "reference"):
+        trainer = make_trainer(run, view, DeviceImages(CPU), engine, EXACT)
+        trainer.model.eval()
+        logits.append(torch.cat(list(trainer.logits("validation"))))
+    assert logits[0].shape == (36, 6)
+    torch.testing.assert_close(*logits)
