@@ -3,7 +3,7 @@
 A hook of mkdocs, in place of `<!-- example of NAME -->` in docs/gallery.md. The examples are made
 whenever the site is built, so that they show what the code draws: of the study across domains
 (analysis/cross-domain/release), or, where that has nothing of the kind, of the small synthetic
-study of docs/gallery.py.
+study of docs/gallery.py. The site is not built with a figure in which texts overlap or are cut.
 """
 
 import functools
@@ -11,6 +11,7 @@ import html
 import io
 import re
 import runpy
+import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,10 @@ from anynet_study.report import grid_of, markdown
 from anynet_study.study import Study
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tests" / "plots"))
+
+from figure_faults import faults  # noqa: E402
+
 PAGE, PICTURES = "gallery.md", "pictures/analyses"
 MARK = re.compile(r"<!-- example of ([\w-]+) -->")
 RESAMPLES, ROWS = 200, 5
@@ -50,11 +55,16 @@ class Example:
     table: str
     #: What it is of.
     of: str
+    #: What is wrong with the looks of its figure.
+    faults: list[str]
 
 
 @functools.cache  # `mkdocs serve` builds again and again
 def examples() -> dict[str, Example]:
-    """Those of all analyses, by name. Raises RuntimeError for one of which there is none."""
+    """Those of all analyses, by name.
+
+    Raises RuntimeError for one of which there is none, and for a figure with faults of its looks.
+    """
     gallery = runpy.run_path(str(ROOT / "docs" / "gallery.py"))
     with tempfile.TemporaryDirectory() as scratch:
         studies = {
@@ -70,6 +80,8 @@ def examples() -> dict[str, Example]:
             made[name] = next((example for example in found if example), None)
     if lacking := [name for name, example in made.items() if example is None]:
         raise RuntimeError(f"no example of {', '.join(lacking)}")
+    if wrong := {name: example.faults for name, example in made.items() if example.faults}:
+        raise RuntimeError(f"wrong by their boxes: {wrong}")
     return {name: example for name, example in made.items() if example}
 
 
@@ -79,11 +91,12 @@ def example_of(study: Study, name: str, of: str) -> Example | None:
     figures = analysis.figures[:1]
     try:
         table = table_of(study, analysis) if analysis.table else ""
-        pictures = [png(study.figure(figure.name)) for figure in figures]
+        drawn = [study.figure(figure.name) for figure in figures]
     except UserError:
         return None
     caption = study.caption(figures[0].name) if figures else ""
-    return Example(pictures[0] if pictures else b"", caption, table, of)
+    picture = b"".join(map(png, drawn))
+    return Example(picture, caption, table, of, [fault for one in drawn for fault in faults(one)])
 
 
 def png(figure: Any) -> bytes:

@@ -295,8 +295,7 @@ def remarks(table: pd.DataFrame) -> list[str]:
         said.append(f"Accuracies are compared on the {told['scale']} scale.")
     if "family" in told:
         level = wording.percent(told["level"])
-        alone = told["family"].startswith("1 ") and " and " not in told["family"]
-        together = "" if alone else f" together for {told['family']}"
+        together = f" together for {told['family']}" if told["family"] else ""
         said.append(f"Verdicts hold{together} at {level}.")
     if "tests" in told and table.filter(like="holm").notna().any(axis=None):
         said.append(f"p (Holm) is corrected for {told['tests']}.")

@@ -169,8 +169,11 @@ def run_study(
 
 
 def train_and_collect(study: OpenStudy, tell: Callable[[str], None]) -> None:
-    """Train here what is missing of a study and collect it, without a report; as `run_study`."""
-    check_may_begin(study, Allowed())
+    """Train here what is missing of a pilot and collect it, without a report; as `run_study`.
+
+    It may try other values than before: what it has of these is kept.
+    """
+    check_may_begin(study, Allowed(changed=True))
     with study.folder.locked():
         _trained_and_collected(study, False, tell)
 

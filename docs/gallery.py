@@ -259,6 +259,12 @@ TOLD = {
 NEED_MORE = {"table_a1"}
 
 
+def scripts() -> list[str]:
+    """The scripts of `analysis/` that committed data suffice for."""
+    found = {path.stem for path in (ROOT / "analysis").glob("*.py")}
+    return sorted(found - NEED_MORE)
+
+
 def drawn_by_script(name: str, inputs: dict[str, Path], folder: Path) -> Iterator[Shown]:
     """What a script writes; nothing for those that print tables. Raises RuntimeError with why."""
     script = ROOT / "analysis" / f"{name}.py"
@@ -343,11 +349,10 @@ def gallery(folder: Path, names: list[str], width: float | None = None) -> list[
         for source in ("cross-domain", "miniature"):
             study = anynet_study.load(inputs[source], resamples=RESAMPLES)
             drawn = {one.name for one in shown}
-            of = names or [name for name in FIGURES if name not in drawn]
+            of = [name for name in names or FIGURES if name not in drawn]
             shown += drawn_by_analyses(study, source, folder, of)
-        scripts = sorted(path.stem for path in (ROOT / "analysis").glob("*.py"))
-        for name in scripts:
-            if name not in NEED_MORE and (not names or name in names):
+        for name in scripts():
+            if not names or name in names:
                 shown += drawn_by_script(name, inputs, folder)
     lacking = set() if names else set(FIGURES) - {one.name for one in shown}
     if lacking:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as theirs
 
 from anynet_study import metrics as ours
-from anynet_study.training.metrics import Tally, auroc
+from anynet_study.training.metrics import auroc
 
 
 @st.composite
@@ -149,22 +149,6 @@ def test_errors_are_percent_of_what_is_missing():
     assert ours.error_of(0.75) == 25
     assert ours.error_of(1.0) == 0
     assert ours.error_of(-0.4) == 100
-
-
-@given(st.integers(6, 12), st.integers(1, 40), st.integers(0, 2**32 - 1))
-def test_top_k_errors_and_loss(classes, images, seed):
-    logits, truth = scores(images, classes, seed, ties=False), np.arange(images) % classes
-    tally = Tally(torch.device("cpu"))
-    for part in np.array_split(np.arange(images), 2):
-        if len(part):
-            tally.add(torch.tensor(logits[part]), torch.tensor(truth[part]))
-    loss, top1, top5 = tally.result(images)
-    every = range(classes)
-    for k, error in ((1, top1), (5, top5)):
-        right = theirs.top_k_accuracy_score(truth, logits, k=k, labels=every)
-        assert error == pytest.approx(100 * (1 - right))
-    odds = torch.tensor(logits).double().softmax(1).numpy()
-    assert loss == pytest.approx(theirs.log_loss(truth, odds, labels=every), rel=1e-5)
 
 
 @pytest.mark.parametrize("metric", ["top1", "balanced_accuracy", "macro_f1", "quadratic_kappa"])

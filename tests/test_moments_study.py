@@ -26,7 +26,6 @@ evaluations:
   wise: {interpolate: [0, 1]}
 """
 )
-FILED = "  filed: {datasets: [blobs], weights: '{architecture}.pt', epochs: 1}\n"
 #: With a network between, epochs of the source, and runs from a file.
 SECOND = (
     FIRST.replace("[0, 1]", "[0, 0.5, 1]").replace(

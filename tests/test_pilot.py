@@ -40,9 +40,9 @@ def test_a_pilot_is_a_small_grid_of_the_first_recipe() -> None:
     assert (pilot.name, pilot.population.count, pilot.replicates.count) == ("tiny-pilot", 3, 1)
     assert {spec.validation for spec in pilot.datasets.values()} == {0.1}
     assert list(pilot.evaluations) == ["validation"]
-    chosen = pilot_of(Sweep.model_validate(content), 3, [0.1], [2, 4]).recipes["basic"].tuning
-    assert chosen is not None
-    assert chosen.space == {"lr": [0.1], "epochs": [2, 4]}
+    (other,) = pilot_of(Sweep.model_validate(content), 3, [0.1], [2, 4]).recipes.values()
+    assert other.tuning is not None
+    assert other.tuning.space == {"lr": [0.1], "epochs": [2, 4]}
 
 
 def test_a_recipe_that_is_tuned_is_refused() -> None:
@@ -95,6 +95,8 @@ def test_where_nothing_learns_no_setting_is_chosen() -> None:
     assert best_settings(table, "epochs") == {}
     (said,) = at_an_edge(table, {}, "epochs")
     assert "(0 of 2 at best)" in said
+    (said,) = at_an_edge(pd.concat([table, table.assign(dataset="b")]), {}, "epochs")
+    assert said.startswith("a and b: at no setting")
 
 
 def test_a_few_images_that_are_right_by_luck_are_no_learning() -> None:
@@ -106,15 +108,18 @@ def test_a_few_images_that_are_right_by_luck_are_no_learning() -> None:
 
 
 def test_the_lines_to_paste_are_a_recipe() -> None:
-    content = STUDY | {"recipes": {"basic": {"epochs": 1, "overrides": {"blobs": {"flip": True}}}}}
-    sweep = Sweep.model_validate(content)
+    stated = {"epochs": 1, "batch_size": 32, "overrides": {"blobs": {"flip": True, "lr": 0.3}}}
+    sweep = Sweep.model_validate(STUDY | {"recipes": {"basic": stated}})
     best = {"digits": {"lr": 0.1, "epochs": 3}, "blobs": {"lr": 0.4, "epochs": 3}}
-    text = recipe_text(sweep, "basic", best)
-    assert yaml.safe_load(text)["recipes"]["basic"] == {
+    pasted = parse_yaml(recipe_text(sweep, "basic", best))
+    assert pasted["recipes"]["basic"] == stated | {
         "lr": 0.1,
         "epochs": 3,
         "overrides": {"blobs": {"flip": True, "lr": 0.4}},
     }
+    Sweep.model_validate(STUDY | pasted)
+    digits_alone = parse_yaml(recipe_text(sweep, "basic", {"digits": best["digits"]}))
+    assert digits_alone["recipes"]["basic"]["overrides"] == stated["overrides"]
 
 
 @pytest.mark.slow
@@ -123,9 +128,14 @@ def test_the_command_trains_and_prints_the_recipe(tmp_path, type_: Type) -> None
     done = type_("pilot", "tiny.yaml", "--architectures", 2, "--lr", "0.05,0.1")
     assert done.code == 0, done.err
     assert "validation error (%)" in done.out
-    text = done.out.partition("To paste into tiny.yaml:")[2]
+    text = done.out.partition("To paste into tiny.yaml in place of its recipe basic, as a whole:")[
+        2
+    ]
     assert set(yaml.safe_load(text)["recipes"]["basic"]) >= {"lr", "epochs"}
     assert (tmp_path / "studies" / "tiny-pilot" / "results.h5").exists()
     assert not (tmp_path / "studies" / "tiny").exists()
+    further = type_("pilot", "tiny.yaml", "--architectures", 2, "--lr", "0.1,0.4")
+    assert further.code == 0, further.err
+    assert further.out.count(" begins") == 12  # those at 0.1 are there
     again = type_("pilot", "tiny.yaml", "--lr", "0,1")
     assert "--lr: '0,1'; legal: numbers above 0" in again.line

@@ -21,8 +21,9 @@ from anynet_study.errors import UserError
 
 TABLE = pd.DataFrame({"big": [30.0, 31, 33, 34, 36], "small": [10.0, 12, 11, 13, 15]})
 ROLES = apr.Roles("big", {"big": 10}, {"small": 5})
+ROOT = Path(__file__).parents[1]
 #: Whatever the page of the reference shows.
-PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 STATISTICS = re.search(r"members: \[(.*?)\]", PAGE, re.DOTALL)
 assert STATISTICS
 DOCUMENTED = [
@@ -168,7 +169,7 @@ def test_mistakes_in_a_sweep_are_one_line() -> None:
 
 
 @pytest.mark.slow
-def test_a_sweep_in_typed_code_passes_a_type_checker(tmp_path: Path) -> None:
+def test_typed_code_of_a_sweep_and_of_the_pages_passes_a_type_checker(tmp_path: Path) -> None:
     script = tmp_path / "typed.py"
     script.write_text(
         "import anynet_study\n\n"
@@ -182,18 +183,22 @@ def test_a_sweep_in_typed_code_passes_a_type_checker(tmp_path: Path) -> None:
         "table = anynet_study.run(sweep).table('match')\n"
         "wrong = anynet_study.Sweep(name=1)\n"
     )
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        written = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+        (tmp_path / f"of_{page.stem.replace('-', '_')}.py").write_text("".join(written))
+    scripts = tmp_path.glob("*.py")
     settings = tmp_path / "mypy.ini"  # as of somebody who has none, but for what takes long to read
     settings.write_text(
-        "[mypy]\nfollow_imports = silent\n"
+        "[mypy]\nfollow_imports = silent\ncache_dir = /dev/null\n"
         "[mypy-torch.*,pandas.*,scipy.*,sklearn.*,matplotlib.*,numpy.*,pyarrow.*,duckdb.*,typer.*]"
         "\nfollow_imports = skip\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", settings, "--cache-dir=/dev/null", script],
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", settings, *scripts],
         capture_output=True,
         text=True,
-        cwd=Path(__file__).parents[1],
+        cwd=ROOT,
     )
     wrong = [line for line in done.stdout.splitlines() if "error" in line]
-    assert all(":11:" in line for line in wrong[:-1]), done.stdout
+    assert all("typed.py:11:" in line for line in wrong[:-1]), done.stdout
     assert any('incompatible type "int"' in line for line in wrong)

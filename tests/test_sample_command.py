@@ -116,7 +116,6 @@ def test_figures_of_the_space_and_the_sample(typed: Type, suffix: str) -> None:
     ("arguments", "complaint"),
     [
         ([], "give a sweep file, or --space and --count"),
-        (["--count", 3], "give a sweep file, or --space and --count"),
         (["--space", "anynetx", "-o", "p.csv"], "missing: `count` (how many to draw"),
         (["--space", "anynetx", "--count", 3], "give -o FILE.parquet, .csv or .json"),
         (["tiny.yaml", "--count", 3], "--count: with a sweep file, write population.count=..."),

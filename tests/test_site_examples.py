@@ -40,14 +40,21 @@ def test_an_example_has_the_picture_and_the_table_of_its_analysis(
     assert len({row.count("|") for row in rows}) <= 1
 
 
-def test_an_analysis_without_an_example_is_named(
-    hook: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"match": SimpleNamespace(faults=[])}, "no example of noise"),
+        (dict.fromkeys(("match", "noise"), SimpleNamespace(faults=["cut: 'a'"])), "cut: 'a'"),
+    ],
+)
+def test_an_analysis_without_a_sound_example_is_named(
+    made: dict[str, Any], said: str, hook: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = hook["examples"].__wrapped__.__globals__
     errors = small_study(12).errors
     gallery = {"DOMAINS": errors, "miniature": lambda folder, count: errors}
     monkeypatch.setitem(names, "runpy", SimpleNamespace(run_path=lambda path: gallery))
     monkeypatch.setitem(names, "ANALYSES", {name: ANALYSES[name] for name in ("match", "noise")})
-    monkeypatch.setitem(names, "example_of", lambda study, name, of: name == "match" or None)
-    with pytest.raises(RuntimeError, match="no example of noise"):
+    monkeypatch.setitem(names, "example_of", lambda study, name, of: made.get(name))
+    with pytest.raises(RuntimeError, match=said):
         hook["examples"]()

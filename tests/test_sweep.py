@@ -210,29 +210,21 @@ def test_overrides_reach_any_depth(tmp_path: Path) -> None:
     ("override", "expected"),
     [
         ("populaton.count=3", "unknown key `populaton` (did you mean 'population'?); legal keys: "),
-        ("population.cuont=3", "unknown key `population.cuont` (did you mean 'count'?)"),
         ("recipes.basic.epoch=3", "unknown key `recipes.basic.epoch` (did you mean 'epochs'?)"),
-        ("datasets.digits.klasses=3", "did you mean 'classes'?"),
         ("recipes.basic.overrides.gratings.lrr=1", "unknown key `lrr` (did you mean 'lr'?)"),
         ("recipes.basic.epochs=0", "`recipes.basic.epochs` = 0: input should be greater than"),
         ("recipes.basic.metric=top3", "`recipes.basic.metric` = 'top3': input should be 'top1'"),
         ("recipes.basic.overrides.nothing.lr=1", "no dataset `nothing` in this sweep"),
         ("recipes.basic.warmup_epochs=9", "warmup_epochs 9 must be less than epochs 2"),
-        ("recipes.basic={epochs: 2, patience: 0}", "`recipes.basic.patience` = 0"),
-        ("recipes.basic.select=first", "`recipes.basic.select` = 'first': input should be 'last'"),
         (
             "recipes.basic={epochs: 2, schedule: constant, restart_epochs: 1}",
             "restart_epochs: only with schedule cosine",
         ),
         ("datasets.digits={validation: 0.5, fold: 2}", "fold 2: validation 0.5 has 0 to 1"),
-        ("evaluations={v: {part: train}}", "`evaluations.v.part` = 'train'"),
         ("evaluations={v: {part: validation, test_set: blobs}}", "leave out test_set"),
         ("source=imagenet", "no dataset `imagenet` in this sweep; there are: digits, "),
         ("name=a/b", "`name` = 'a/b'"),
-        ("population.space=anynety", "anynet"),
         ("population.flops=[2]", "`population.flops` = [2]: legal: [lowest, highest] multiply-add"),
-        ("population.parameters=[3, 2]", "= [3, 2]: legal: [lowest, highest] par"),
-        ("population.activations=many", "= 'many': legal: [lowest, highest] act"),
         ("population.strata={of: dept}", "`population.strata`: of: 'dept' is unknown"),
         ("population.file=a.csv", "`flops` is for drawing, but there is a `file`; drop one"),
         ("datasets.gratings.role=extra", "datasets: none is a target"),
@@ -241,29 +233,19 @@ def test_overrides_reach_any_depth(tmp_path: Path) -> None:
         ("population.count.x=1", "`count` is a value, it has no keys"),
         ("population.count=[", "not valid YAML"),
         ("population.space.depth=[1, 2]", "key 'depth' is unknown (did you mean 'depths'?)"),
-        ("recipes.basic.datasets=[]", "`recipes.basic.datasets` = []"),
         ("recipes.basic.lr=.inf", "`recipes.basic.lr` = inf: input should be a finite number"),
-        ("population.flops=[2, 1]", "`population.flops` = [2, 1]: legal: [lowest, highest]"),
         ("population.space=[1]", "is neither a name nor a mapping; e.g. anynetx"),
         ("population=4", "`population` = 4: should be a mapping of keys"),
         ("datasets={}", "`datasets`"),
-        ("datasets.digits-2.classes=1", "`datasets.digits-2.classes` = 1: input should be greater"),
         ("name=2001-99-99", "the value is not valid YAML: month must be in 1..12"),
-        ("launch.workers=0", "`launch.workers` = 0"),
-        ("launch.job_minutes=1e308", "`launch.job_minutes` = 1e+308: input should be less than"),
-        ("recipes.basic.epochs=1e9", "`recipes.basic.epochs` = 1000000000.0: input should be less"),
         (
             "recipes.basic={steps: 1e12}",
             "`recipes.basic.steps` = 1000000000000.0: input should be ",
         ),
-        ("replicates.count=0", "`replicates.count` = 0"),
         ("launch.slurm.partion=gpu", "`launch.slurm`: unknown option `partion` (did you mean 'par"),
         ("recipes.basic=5", "`recipes.basic` = 5"),
-        ("recipes.basic=text", "`recipes.basic` = 'text'"),
-        ("recipes.basic=[1]", "`recipes.basic` = [1]"),
         ("launch.slurm.command=ls", "unknown option `command`"),
         ("launch.slurm.timeout_min=4 hours", "timeout_min = '4 hours': input should be a valid in"),
-        ("launch.slurm.timeout_min=0", "timeout_min = 0: input should be greater than 0"),
         ("launch.slurm.tasks_per_node=2", "tasks_per_node = 2: a job is one process; legal: 1"),
         ("launch.slurm.setup={a: b}", "setup = {'a': 'b'}: input should be a valid list"),
     ],
@@ -277,7 +259,7 @@ def test_mistakes_get_one_line(tmp_path: Path, override: str, expected: str) -> 
     [
         ("", "a sweep file is a mapping"),
         ("name: [", "not valid YAML"),
-        (SMALL + "name: twice", "key `name` is given twice (line "),
+        (SMALL + "name: twice", f"key `name` is given twice (line {SMALL.count(chr(10)) + 1})"),
         ("name: x", "missing: `population`, `datasets`, `source`, `recipes`"),
         (SMALL.replace("count: 4, ", ""), "missing: `population.count` (how many to draw, or a"),
         ("datasets: 3\nname: x", "`datasets` = 3: should be a mapping of keys; missing: `popula"),
@@ -314,18 +296,6 @@ def test_slurm_s_options_are_what_submitit_wants(
 ) -> None:
     options = load(tmp_path, SMALL, f"launch.slurm.{override}").launch.slurm
     assert options.get(override.partition("=")[0]) == checked
-
-
-def test_any_bands_or_none(tmp_path: Path) -> None:
-    bands = ("population.parameters=[1e5, 1e6]", "population.activations=[1e3, 1e6]")
-    record = sample(load(tmp_path, SMALL, *bands, "population.flops=null").population).sampling
-    assert (record["parameters"], record["activations"]) == ([100_000, 1_000_000], [1000, 10**6])
-    assert "flops" not in record
-    whole = load(tmp_path, SMALL, "population.flops=null")
-    assert sample(whole.population).sampling["acceptance"] == 1
-    strata = load(tmp_path, SMALL, "population.strata={of: depth, edges: [12]}")
-    assert "weight" in sample(strata.population).table.column_names
-    assert load(tmp_path, strata.to_yaml()) == strata
 
 
 CHOSEN = SMALL.replace("count: 4, flops: [1e6, 2e6], ", "file: nets/chosen.csv, ")

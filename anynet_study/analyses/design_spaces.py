@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anynet_study import apr, plots
+from anynet_study.analyses.building import Parts, stacked
 from anynet_study.analysis import Analysed, Analysis, Options, StudyFigure
 from anynet_study.apr.error_tables import FEWEST
 from anynet_study.errors import UserError, amount
@@ -98,10 +99,10 @@ def read_spaces(sources: Sequence[str], dataset: str, options: "StudyOptions") -
     errors = {name: study.errors[columns[name]] for name, study in studies.items()}
     metrics = {study.metrics.get(columns[name], "") for name, study in studies.items()}
     notes = [
-        f"{a} and {b} share {len(shared)} models, which are taken for different ones: intervals of "
-        "their differences are too wide"
+        f"{a} and {b} share {len(both)} models, which are taken for different ones but in the "
+        "table of shared models: the other intervals of differences are too wide"
         for a, b in combinations(errors, 2)
-        if len(shared := errors[a].index.intersection(errors[b].index))
+        if len(both := errors[a].index.intersection(errors[b].index))
     ]
     notes += [f"{name}: {s.inputs.read_as}" for name, s in studies.items() if s.inputs.read_as]
     return Spaces(
@@ -253,6 +254,31 @@ def pairs(spaces: Spaces) -> pd.DataFrame:
     return apr.compare_spaces(spaces.errors, spaces.weights, **spaces.options.intervals)
 
 
+#: What `agreement` calls "before" is b, and "after" a.
+OF_SHARED = {"n": "n", "mean_after": "mean_a", "mean_before": "mean_b"}
+OF_SHARED |= {f"change{end}": f"mean_difference{end}" for end in ("", "_low", "_high")}
+OF_SHARED |= {"improved": "share_better", "estimate": "estimate", "low": "low", "high": "high"}
+
+
+def shared(spaces: Spaces) -> pd.DataFrame:
+    """Every two spaces, model by model: those that both have."""
+    if spaces.weights is not None:
+        raise UserError("shared models are compared where all models count alike")
+    errors = {name: column.to_frame("error") for name, column in spaces.errors.items()}
+    parts: Parts = {
+        (a, b): partial(apr.agreement, errors[b], errors[a], **spaces.options.correlating)
+        for a, b in combinations(errors, 2)
+        if len(errors[a].index.intersection(errors[b].index)) >= FEWEST
+    }
+    if not parts:
+        raise UserError(f"no two design spaces share {FEWEST} models")
+    table = stacked(("a", "b"), parts)
+    attrs = {name: it for name, it in table.attrs.items() if name != "family"}  # no verdicts
+    table = table[["a", "b", *OF_SHARED]].rename(columns=OF_SHARED)
+    table.attrs = attrs
+    return table
+
+
 def edf(spaces: Spaces) -> pd.DataFrame:
     """Which fraction of a space's models errs at most so much."""
     how = spaces.options.intervals
@@ -347,6 +373,19 @@ SPACE_ANALYSES: dict[str, Analysis[Spaces]] = {
             note="P(a better): a random model of a errs less than a random one of b\n"
             "KS: Kolmogorov-Smirnov distance of the EDFs; p: its p-value, corrected for the "
             "number of pairs",
+        ),
+        Analysis[Spaces](
+            name="shared",
+            title="Differences on the models that both have (percentage points)",
+            table=shared,
+            headings={"n": "models", "mean_a": "mean a", "mean_b": "mean b"}
+            | {
+                "mean_difference": "mean a-b",
+                "share_better": "a better",
+                "estimate": "correlation",
+            },
+            note="model by model, so that intervals of differences are narrower; a better: the "
+            "share of these models that err less in a",
         ),
         Analysis[Spaces](
             name="edf",

@@ -306,7 +306,7 @@ def _missing(evidence: Evidence) -> list[Concern]:
     where = listed(some_of([f"{count:,} on {name}" for name, count in lacking.items()], 6))
     said = f"{asked - there:,} of {counted(asked, 'planned run')} are not recorded yet"
     text = f"{said} ({where})." if where else f"{said}."
-    advice = "If none of its jobs runs, run or launch the sweep again; what is recorded is kept."
+    advice = "If no job of the study runs, run or launch the sweep again; what is recorded is kept."
     return [Concern("missing", text, advice, (asked - there) / asked >= SERIOUS)]
 
 

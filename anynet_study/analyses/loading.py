@@ -47,9 +47,9 @@ def load(
     In a table the first column names the architecture; of a DataFrame its index does, but where it
     only counts the rows and the first column has texts. The others are datasets, with errors in
     percent, but for those that a population's table has too: of stages (d1, w1, b1, g1, ...),
-    block, flops, weight and so on. `accuracy` and `fraction` say that a
-    table holds accuracies (False: errors), or values from 0 to 1 (False: to 100). One of which
-    neither this nor its columns say it holds errors, unless a median above 50% speaks against it.
+    block, flops, weight and so on. `accuracy` and `fraction` say that a table holds accuracies
+    (False: errors), or values from 0 to 1 (False: to 100). Where neither `accuracy` nor names of
+    columns say which, values are taken for errors, or refused if a dataset's median is above 50%.
     `columns` says what columns are, as --map of `import` does: `{"model": "name+pretrained"}`, or
     `{"std": "*_std", "n": "3"}` for errors that are means over three trainings.
 
@@ -59,7 +59,7 @@ def load(
     `data distance` writes; in a study's folder it is found by itself. `analysis` adds analyses of
     your own, MODULE:NAME of an `anynet_study.analysis.Analysis`. `options` are the fields of
     `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
-    evaluations, unweighted, where.
+    evaluations, baseline, unweighted, where.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.
 

@@ -16,8 +16,8 @@ MOST_LINES = 200
 MEASURED, FREED = "as measured", "proxies freed of noise"
 CUT = (
     "Freed of noise, a correlation can be estimated beyond 1 or −1, as reliabilities are "
-    "estimates, too. It is cut there, with its interval, and the note has what it was. Which "
-    "correlations agree with the data, the interval says."
+    "estimates, too. It is cut there, with its interval, and the note has what it was. The "
+    "interval says which correlations agree with the data."
 )
 
 

@@ -20,8 +20,8 @@ from anynet_study.apr.error_tables import check_columns, check_errors, check_lon
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
 from anynet_study.apr.rank_preservation import ordered_pairs
 from anynet_study.apr.simultaneous import bonferroni
-from anynet_study.apr.verdicts import verdict
-from anynet_study.errors import UserError, counted
+from anynet_study.apr.verdicts import family_of, verdict
+from anynet_study.errors import UserError
 
 RESULT = [
     *("dataset", "epoch", "epochs", "share", "estimate", "low", "high", "n"),
@@ -78,7 +78,7 @@ def agreement(
         results.append(found.assign(dataset=dataset))
     result = pd.concat(results, ignore_index=True)
     result.insert(0, "dataset", result.pop("dataset"))
-    return with_attrs(result, level, method, family=counted(len(shared), "dataset"))
+    return with_attrs(result, level, method, family=family_of(len(shared), "dataset"))
 
 
 def _compare(

@@ -107,11 +107,7 @@ def check_long(table: pd.DataFrame, keys: Sequence[str], what: str) -> pd.DataFr
     Raises UserError where one is absent, a key repeats or is missing, or an error is no finite
     number; a missing error (NaN) may be.
     """
-    check_frame(table, what)
-    wanted = [*keys, "error"]
-    absent = [name for name in wanted if name not in table.columns]
-    if absent:
-        raise UserError(f"{what}: no column {', '.join(absent)}; needed: {', '.join(wanted)}")
+    check_columns(table, [*keys, "error"], what)
     if table[list(keys)].isna().any(axis=None):
         raise UserError(f"{what}: a row without {' or '.join(keys)}")
     repeated = table.duplicated([*keys])

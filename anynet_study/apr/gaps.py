@@ -20,7 +20,7 @@ from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_column
 from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
 from anynet_study.apr.options import Floats, Ints, check_level, with_attrs
 from anynet_study.apr.simultaneous import simultaneous
-from anynet_study.apr.verdicts import SMALLEST_CORRELATION, verdict
+from anynet_study.apr.verdicts import SMALLEST_CORRELATION, family_of, verdict
 from anynet_study.errors import UserError, counted
 
 LONG = ["architecture", "evaluation", "error"]
@@ -252,7 +252,7 @@ def shift_agreement(
     result, averages = result.iloc[:-1], result.iloc[-1:].drop(columns="evaluation")
     verdicts = verdict(*simultaneous(resampled[: len(result)], level), SMALLEST_CORRELATION)
     result.insert(len(result.columns) - 1, "holds", verdicts)
-    family, rows = counted(len(result), "test set"), averages.to_dict("records")
+    family, rows = family_of(len(result), "test set"), averages.to_dict("records")
     return with_attrs(result, level, "spearman", family=family, averages=rows)
 
 

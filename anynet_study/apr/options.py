@@ -51,7 +51,8 @@ def with_attrs(
     architectures that a row rests on, by default the largest of its column n; `scale` that of its
     fits ("linear", "logit" or "probit"); `weighted` whether weights of architectures were used;
     `family` (further) the questions whose verdicts hold together at `level`, such as "7 targets",
-    `tests` those for which Holm's p are corrected, such as "the 21 pairs of the table".
+    or "" where there is one alone, `tests` those for which Holm's p are corrected, such as "the 21
+    pairs of the table".
     What is None does not apply and is left out.
     Many operations of pandas lose attrs, so that this comes last.
     """

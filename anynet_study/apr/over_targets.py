@@ -116,8 +116,7 @@ def compare_proxies(
     result = result.assign(targets=len(kept), n=sizes.min() if len(sizes) else 0)
     few = "" if len(kept) > 1 else f"{counted(len(kept), 'target')}: nothing varies between targets"
     result["note"] = few
-    many = len(proxies) > 1
-    family = f"{len(proxies):,} datasets as proxies" if many else "1 dataset as a proxy"
+    family = f"{len(proxies):,} datasets as proxies" if len(proxies) > 1 else ""
     return with_attrs(result, level, method, weighted=weights is not None, family=family)
 
 

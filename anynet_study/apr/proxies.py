@@ -16,7 +16,7 @@ from anynet_study.apr.options import Floats, Ints, Method, check_level, with_att
 from anynet_study.apr.population import aligned_weights
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.simultaneous import bonferroni, can_be_largest, simultaneous
-from anynet_study.apr.verdicts import SMALLEST_CORRELATION, is_best, verdict
+from anynet_study.apr.verdicts import SMALLEST_CORRELATION, family_of, is_best, verdict
 from anynet_study.errors import UserError, counted
 
 DIFFERENCE_ENDS = ("difference_low", "difference_high")
@@ -90,7 +90,7 @@ def match_family(
     low, high = simultaneous(found["rho_source"], level)
     ceiling = np.sqrt(np.maximum(shared, 0.0))
     result["carries_over"] = verdict(low, high, SMALLEST_CORRELATION, ceiling)
-    weighted, family = weights is not None, counted(count, "target")
+    weighted, family = weights is not None, family_of(count, "target")
     return with_attrs(result, level, method, weighted=weighted, family=family, averages=averages)
 
 
@@ -167,7 +167,7 @@ def best_proxies(
     best_first = np.lexsort([-result["estimate"], np.arange(len(result)) // size])
     result = result.iloc[best_first].reset_index(drop=True)
     proxies = "1 proxy" if size == 1 else f"{size} proxies"
-    family = f"{counted(len(targets), 'target')} and {proxies}"
+    family = f"{counted(len(targets), 'target')} and {proxies}" if len(result) > 1 else ""
     return with_attrs(result, level, method, weighted=weights is not None, family=family)
 
 

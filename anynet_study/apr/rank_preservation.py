@@ -19,8 +19,8 @@ from anynet_study.apr.error_tables import check_columns, check_long
 from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
 from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
 from anynet_study.apr.simultaneous import bonferroni
-from anynet_study.apr.verdicts import is_preserved
-from anynet_study.errors import UserError, counted
+from anynet_study.apr.verdicts import family_of, is_preserved
+from anynet_study.errors import UserError
 
 Noise = Literal["modelled", "pooled", "own"]
 #: Fewer architectures with replicates do not show how noise goes with the error.
@@ -185,7 +185,7 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
     turned = share_of_pairs(result["swapped"] / pairs, n, asked)
     verdicts = is_preserved(share_of_pairs(result["same"] / pairs, n, asked)[0], *turned)
     result.insert(result.columns.get_loc("identical"), "preserved", verdicts)
-    return with_attrs(result, level, n=n.max(), family=counted(len(rows), "dataset"))
+    return with_attrs(result, level, n=n.max(), family=family_of(len(rows), "dataset"))
 
 
 def share_of_pairs(share: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:

@@ -25,8 +25,8 @@ from anynet_study.apr.interval_formulas import binomial_interval
 from anynet_study.apr.options import Floats, check_level, with_attrs
 from anynet_study.apr.simultaneous import bonferroni
 from anynet_study.apr.transfer import ENDS, fit_row
-from anynet_study.apr.verdicts import SMALLEST_ROBUSTNESS, verdict
-from anynet_study.errors import UserError, counted
+from anynet_study.apr.verdicts import SMALLEST_ROBUSTNESS, family_of, verdict
+from anynet_study.errors import UserError
 
 #: Name of the mean over the shifts among them.
 AVERAGE = "average"
@@ -230,7 +230,7 @@ def effective_robustness(
     together = value - wider * (value - low), value + wider * (high - value)
     result["robust"] = verdict(*together, SMALLEST_ROBUSTNESS)
     columns = ["architecture", "shift", "base", "accuracy", "expected", *ends, "robust"]
-    family = None if images is None else counted(asked, "row")
+    family = None if images is None else family_of(asked, "row")
     result, averages = _without_average(result[[*columns, "baseline", "note"]])
     return with_attrs(result, level, n=len(fitted), scale=scale, family=family, averages=averages)
 

@@ -24,6 +24,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anynet_study.errors import counted
+
 Verdict = Literal["yes", "no", "undecided"]
 Verdicts = NDArray[np.object_]
 #: The smallest correlation of two rankings that matters: a tenth of the variance of the ranks.
@@ -36,6 +38,15 @@ SMALLEST_ROBUSTNESS = 1.0
 SMALLEST_SHARE = 0.5
 #: The largest share of the pairs that may be reversed where an order is preserved.
 LARGEST_REVERSED = 0.1
+
+
+def family_of(count: int, noun: str) -> str:
+    """Name the questions that are asked together, as `attrs["family"]` does; "" for one alone.
+
+    >>> family_of(7, "target")
+    '7 targets'
+    """
+    return counted(count, noun) if count > 1 else ""
 
 
 def verdict(low: ArrayLike, high: ArrayLike, smallest: float, ceiling: ArrayLike = 1.0) -> Verdicts:

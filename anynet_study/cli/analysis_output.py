@@ -12,7 +12,8 @@ from rich.console import Console
 from anynet_study.analyses import Concern, concerns_of, findings
 from anynet_study.analysis import Analysis, remarks
 from anynet_study.apr import as_matrix, exclusions
-from anynet_study.cli.tables import harmless, number, print_table, table_text
+from anynet_study.cli.tables import number, print_table, table_text
+from anynet_study.cli.terminal import Terminal
 from anynet_study.errors import UserError, some_of
 from anynet_study.plots import wording
 from anynet_study.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
@@ -107,19 +108,12 @@ def as_json(study: Study, names: list[str]) -> str:
     return json.dumps(whole, indent=2) + "\n"
 
 
-class Terminal(Console):
-    """rich's, to which names, which may be anybody's, give no orders; with an ASCII minus."""
-
-    def print(self, text: str = "", **how: Any) -> None:  # type: ignore[override]
-        super().print(harmless(text).replace("−", "-"), **how)
-
-
 def print_tables(study: Study, names: list[str], whole: bool) -> None:
     """Print every table, which others are missing, and what the tables leave out.
 
     Long tables are only named, unless `whole`; why tables are missing is told only then.
     """
-    console = Terminal(highlight=False, markup=False)
+    console = Terminal()
     console.print(f"{study.name}: {_heading(study)}")
     print_concerns(console, concerns_of(study))
     said: set[str] = set()
@@ -151,7 +145,7 @@ def print_summary(study: Study) -> None:
 
     It rests on the tables that were made, as those of a report.
     """
-    console = Terminal(highlight=False, markup=False)
+    console = Terminal()
     console.print(_heading(study))
     print_concerns(console, concerns_of(study))
     if "correlations" in study.tables:

@@ -18,7 +18,7 @@ from anynet_study.errors import UserError
 if TYPE_CHECKING:
     from anynet_study.analyses.design_spaces import Spaces
 
-TABLES = ("summary", "pairs", "edf", "search", "ranges")
+TABLES = ("summary", "pairs", "shared", "edf", "search", "ranges")
 
 
 @with_study_options
@@ -114,10 +114,11 @@ def _check(
 
 
 def _print(spaces: "Spaces", weigh: str) -> None:
-    from anynet_study.cli.analysis_output import Terminal, print_analysis
+    from anynet_study.cli.analysis_output import print_analysis
+    from anynet_study.cli.terminal import Terminal
     from anynet_study.plots.wording import metric_name
 
-    console = Terminal(highlight=False, markup=False)
+    console = Terminal()
     on = f" on {spaces.dataset}" if spaces.dataset else ""
     count, options = len(spaces.errors), spaces.options
     console.print(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anynet_study.cli.options import AsJson, Overrides, SweepFile, numbers, opt
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +32,8 @@ def pilot(
     Trains a few of the study's architectures with every learning rate and length, on every dataset,
     and compares them on a tenth of the training images, which is held out. The test images have no
     part in it. For each dataset it takes the shortest training whose mean error is within one
-    standard error of the lowest (over the architectures), and prints the lines to paste into the
-    sweep. It is a study of its own, NAME-pilot, and can be stopped and run again.
+    standard error of the lowest (over the architectures), and prints the recipe to paste into
+    the sweep. It is a study of its own, NAME-pilot, and can be stopped and run again.
 
     \b
     Examples:
@@ -65,7 +65,8 @@ def pilot(
     for line in at_an_edge(table, chosen, key):
         print(line)
     if chosen:
-        print(f"\nTo paste into {sweep_file}:\n\n{recipe_text(sweep, name, chosen)}", end="")
+        print(f"\nTo paste into {sweep_file} in place of its recipe {name}, as a whole:\n")
+        print(recipe_text(sweep, name, chosen), end="")
 
 
 def _learned_below(study: "OpenStudy") -> dict[str, float]:
@@ -132,13 +133,18 @@ def best_settings(table: "pd.DataFrame", length: str) -> dict[str, dict[str, Any
 
 def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length: str) -> list[str]:
     """Sentences on what may be better outside of what was tried, and on what trains nowhere."""
-    said = []
+    said: dict[str, list[str]] = {}
+
+    def say(dataset: object, sentence: str) -> None:
+        said.setdefault(sentence, []).append(str(dataset))
+
     for dataset, rows in table.groupby("dataset", sort=False):
         count, all_of = rows["trains"].max(), rows["architectures"].max()
         if count < all_of:
-            said.append(
-                f"{dataset}: at no setting are all architectures shown to do better than guessing "
-                f"({count} of {all_of} at best); try other rates, longer training, or more images"
+            say(
+                dataset,
+                "at no setting are all architectures shown to do better than guessing "
+                f"({count} of {all_of} at best); try other rates, longer training, or more images",
             )
         setting = chosen.get(str(dataset))
         if setting is None:
@@ -147,36 +153,33 @@ def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length:
             tried, value = sorted(set(rows[key])), setting[key]
             if len(tried) > 1 and value == tried[-1]:
                 times = STEPS[option]
-                said.append(
-                    f"{dataset}: {key} {value:g} is the highest that was tried; try higher ones: "
-                    f"{option} {value:g},{times * value:g}"
+                say(
+                    dataset,
+                    f"{key} {value:g} is the highest that was tried; try higher ones: "
+                    f"{option} {value:g},{times * value:g}",
                 )
             elif len(tried) > 1 and value == tried[0] and key == "lr":
-                said.append(
-                    f"{dataset}: {key} {value:g} is the lowest that was tried; try lower ones: "
-                    f"{option} {value / STEPS[option]:g},{value:g}"
+                say(
+                    dataset,
+                    f"{key} {value:g} is the lowest that was tried; try lower ones: "
+                    f"{option} {value / STEPS[option]:g},{value:g}",
                 )
-    return said
+    return [f"{listed(datasets)}: {sentence}" for sentence, datasets in said.items()]
 
 
 def recipe_text(sweep: "Sweep", name: str, chosen: dict[str, dict[str, Any]]) -> str:
-    """The lines of the sweep file: the source's setting for all, and what differs elsewhere."""
-    main = chosen.get(sweep.source) or next(iter(chosen.values()))
-    lines = ["recipes:", f"  {name}: # and its other keys as they are"]
-    lines += [f"    {key}: {value:g}" for key, value in main.items()]
-    stated = sweep.recipes[name].overrides
-    others = {}
-    for label, setting in chosen.items():
-        kept = {key: it for key, it in stated.get(label, {}).items() if key not in setting}
-        if changes := kept | {key: it for key, it in setting.items() if it != main[key]}:
-            others[label] = changes
-    if others:
-        from anynet_study.sweep import dump_yaml
+    """The whole recipe in YAML: the source's setting for all, and what differs elsewhere."""
+    from anynet_study.sweep import dump_yaml
 
-        lines.append("    overrides:")
-        text = dump_yaml(others)
-        lines += [f"      {line}" for line in text.splitlines()]
-    return "".join(f"{line}\n" for line in lines)
+    main = chosen.get(sweep.source) or next(iter(chosen.values()))
+    stated = sweep.recipes[name].model_dump(mode="json", exclude_unset=True)
+    overrides = dict(stated.pop("overrides", {}))
+    for label, setting in chosen.items():
+        kept = {key: it for key, it in overrides.get(label, {}).items() if key not in setting}
+        overrides[label] = kept | {key: it for key, it in setting.items() if it != main[key]}
+    differing = {label: changes for label, changes in overrides.items() if changes}
+    recipe = stated | main | ({"overrides": differing} if differing else {})
+    return dump_yaml({"recipes": {name: recipe}})
 
 
 def _print(table: "pd.DataFrame", length: str) -> None:

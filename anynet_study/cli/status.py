@@ -39,8 +39,7 @@ def status(
       anynet-study status paper --watch --every 30
       anynet-study status paper --json
     """
-    from rich.console import Console
-
+    from anynet_study.cli.terminal import Terminal
     from anynet_study.dispatch import JournalReader, current_status, open_study
 
     if not SHORTEST_WAIT <= every <= LONGEST_WAIT:
@@ -65,9 +64,9 @@ def status(
         told = [vars(concern) for concern in concerns]
         print(json.dumps({**asdict(now), "concerns": told}, indent=2))
     else:
-        console = Console(highlight=False, markup=False)
+        console = Terminal()
         for concern in concerns:
-            console.print(f"{concern}\n".replace("−", "-"))
+            console.print(f"{concern}\n")
         console.print(status_text(study.sweep.name, now))
 
 

@@ -46,8 +46,7 @@ class Architecture:
     Raises UserError for what cannot be built: nothing is rounded to fit. (Spaces draw freely and
     make draws compatible before they become an Architecture: `networks.compatible`.)
 
-    >>> sizes = {"depths": (1, 1, 2, 1), "widths": (16, 32, 64, 64)}
-    >>> network = Architecture(**sizes, bottleneck_ratios=(1,) * 4, group_widths=(8,) * 4)
+    >>> network = Architecture(depths=(1, 1, 2, 1), widths=(16, 32, 64, 64), group_widths=(8,) * 4)
     >>> network.flops(resolution=32, classes=10), network.parameters(classes=10)
     (1610880, 56490)
     """

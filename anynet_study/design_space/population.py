@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anynet_study.design_space import memory
-from anynet_study.design_space.architecture import checked
+from anynet_study.design_space.architecture import Architecture, checked
 from anynet_study.design_space.foreign import ForeignNetwork
 from anynet_study.design_space.networks import IntArray, Networks
 from anynet_study.design_space.population_files import (
@@ -137,10 +137,11 @@ class Population:
         shown: str = self.table.slice(0, 10).to_pandas()._repr_html_()
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{shown}"
 
-    def __getitem__(self, index: int) -> AnyNetwork:
+    # Also Any: scripts over architectures need not rule out a `ForeignNetwork` for type checkers.
+    def __getitem__(self, index: int) -> Architecture | Any:
         return self._architectures[index]
 
-    def __iter__(self) -> Iterator[AnyNetwork]:
+    def __iter__(self) -> Iterator[Architecture | Any]:
         return iter(self._architectures)
 
     @cached_property

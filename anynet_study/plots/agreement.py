@@ -26,7 +26,7 @@ def agreement_grid(
     labels: tuple[str, str] = ("before", "after"),
     axes: Sequence[Axes] | None = None,
 ) -> Figure:
-    """Plot the errors after against those before, one panel per dataset of `table`.
+    """Plot the errors after against those before, one panel per dataset of the table.
 
     `table` is a result of `apr.agreement`, whose correlation and mean change are in the titles.
     `labels` say what was done, such as "top-5" and "top-1". On the dashed line they are equal.

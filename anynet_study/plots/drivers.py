@@ -68,9 +68,10 @@ def driver_grid(
 
 @style.styled
 def importance_grid(table: pd.DataFrame, axes: Sequence[Axes] | None = None) -> Figure:
-    """Plot a result of `apr.importance`: one panel per dataset, parameters in the same order.
+    """Plot the importance of parameters: one panel per dataset, parameters in the same order.
 
-    Titles state R squared on held-out architectures: where it is near 0 or below, bars say nothing.
+    `table` is a result of `apr.importance`. Titles state R squared on held-out architectures: where
+    it is near 0 or below, bars say nothing.
     """
     datasets = list(dict.fromkeys(table["dataset"]))
     kinds = list(COLOURS)
@@ -183,7 +184,8 @@ def _scale_stages(axes: Axes, parameter: str, table: pd.DataFrame, first: bool, 
 def _explain_stages(drawn: style.Panels, table: pd.DataFrame, top: int) -> None:
     """Say how many architectures there were, where it was fewer than asked for."""
     count = int(table["n"].max()) if len(table) else 0
-    averaged = f"mean ± standard deviation of the {min(top, count)} best"
+    best = "best alone" if min(top, count) == 1 else f"{min(top, count)} best"
+    averaged = f"mean ± standard deviation of the {best}"
     if (table.groupby("dataset")["n"].nunique() > 1).any():
         averaged += " (of those that have the stage)"
     handles: list[Any] = [drawn.first.lines[-1], drawn.first.containers[0]]

@@ -24,7 +24,7 @@ class Estimate(NamedTuple):
 
 
 def pair_estimates(table: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
-    """Look-up of a result of `apr.correlations` by pair of datasets, in either order."""
+    """Look-up by pair of datasets, in either order; `table` is a result of `apr.correlations`."""
     found = {}
     columns = [table[name] for name in ("source", "target", "estimate", "low", "high", "n")]
     for x, y, estimate, low, high, n in zip(*columns, strict=True):
@@ -33,7 +33,7 @@ def pair_estimates(table: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
 
 
 def driver_estimates(table: pd.DataFrame, parameter: str) -> dict[str, Estimate]:
-    """Look-up of a result of `apr.drivers` by dataset."""
+    """Look-up by dataset; `table` is a result of `apr.drivers`."""
     rows = table[table["parameter"] == parameter]
     columns = [rows[name] for name in ("dataset", "estimate", "low", "high", "n")]
     return {name: Estimate(*values) for name, *values in zip(*columns, strict=True)}

@@ -35,10 +35,10 @@ STAGE_PARAMETERS = {"d": "depth", "w": "width", "b": "bottleneck ratio", "g": "g
 
 @style.styled
 def correlation_heatmap(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
-    """Show the correlations of `apr.correlations` as a matrix, in the table's order of datasets.
+    """Show correlations as a matrix, with datasets in the order of the table.
 
-    Up to nine datasets each cell has its interval too; beyond 18 cells have colours alone, and of
-    narrow figures before.
+    `table` is a result of `apr.correlations`. Up to nine datasets each cell has its interval too;
+    beyond 18 cells have colours alone, and of narrow figures before.
     """
     names = list(dict.fromkeys([*table["source"], *table["target"]]))
     values = pd.DataFrame(np.nan, index=names, columns=names)
@@ -62,11 +62,12 @@ def stage_driver_heatmap(
     value: Literal["estimate", "partial"] = "estimate",
     ax: Axes | None = None,
 ) -> Figure:
-    """Show raw or partial correlations of a result of `apr.stage_drivers`.
+    """Show raw or partial correlations of parameters with errors.
 
-    One row per parameter, one column per dataset; blue: larger parameters err more. Numbers are
-    those whose corrected p-value is below 0.05; frames mark the parameters that help on one
-    dataset and hurt on another. Beyond 24 datasets cells have colours and frames alone.
+    `table` is a result of `apr.stage_drivers`. One row per parameter, one column per dataset; blue:
+    larger parameters err more. Numbers are those whose corrected p-value is below 0.05; frames mark
+    the parameters that help on one dataset and hurt on another. Beyond 24 datasets cells have
+    colours and frames alone.
     """
     datasets = list(dict.fromkeys(table["dataset"]))
     parameters = list(dict.fromkeys(table["parameter"]))

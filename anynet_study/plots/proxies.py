@@ -101,7 +101,7 @@ def class_or_size_chart(
 ) -> Figure:
     """Plot each target's correlation with the source and with its two smaller versions (Figure 6).
 
-    The arguments are those of `class_or_size_data`.
+    `table` is a result of `apr.class_or_size`, and `names` are as in `class_or_size_data`.
     """
     return proxy_chart(class_or_size_data(table, names), ax=ax)
 
@@ -167,9 +167,10 @@ def cost_grid(
     family: Mapping[str, int] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> Figure:
-    """Plot a result of `apr.proxy_costs`: one panel per target, its front as a line.
+    """Plot correlations against costs: one panel per target, its front as a line.
 
-    `unit` is that of the costs; `family` as in `proxy_chart`. Filled markers are on the front.
+    `table` is a result of `apr.proxy_costs`. `unit` is that of the costs; `family` as in
+    `proxy_chart`. Filled markers are on the front.
     """
     # Hollow markers are those off the front.
     looks = style.series_looks(_ordered(table, family), "proxies", hollow=False)

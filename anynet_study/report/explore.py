@@ -67,9 +67,9 @@ def explore_data(study: Study, beside: Sequence[Study] = ()) -> Data:
         where = {str(dataset): len(columns) + k for k, dataset in enumerate(table)}
         sides.append(_side(name, known, where))
         for dataset in table:
-            label = wording.error_label(f"{dataset} · {name}", limit=60)
+            label = wording.error_label(f"{dataset}, {name}", limit=60)
             columns.append(
-                _column(f"{dataset} · {name}", label, table[dataset].reindex(ids), error=True)
+                _column(f"{dataset}, {name}", label, table[dataset].reindex(ids), error=True)
             )
     population = _population([study, *beside], ids)
     names = {one: name for each in (study, *beside) for one, name in each.networks.items()}

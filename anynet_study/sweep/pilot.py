@@ -1,5 +1,7 @@
 """A pilot: a few architectures in a few settings, compared on validation images."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,9 +30,10 @@ def pilot_of(
     """The pilot of a study: its first recipe with every rate and length, as a grid.
 
     It has the first `architectures` of the study's population, and the study's name with "-pilot".
-    Of every dataset a tenth of the training images is held out, unless it says how many are.
-    `rates` and `lengths` (epochs or steps) are by default multiples of the recipe's own. Raises
-    UserError for a recipe that starts from another's weights or is tuned already.
+    The recipe is named after what it tries, too. Of every dataset a tenth of the training images is
+    held out, unless it says how many are. `rates` and `lengths` (epochs or steps) are by default
+    multiples of the recipe's own. Raises UserError for a recipe that starts from another's weights
+    or is tuned already.
     """
     name, recipe = next(iter(sweep.recipes.items()))
     if recipe.tuning is not None or any(getattr(recipe, key) is not None for key in START_KEYS):
@@ -50,11 +53,13 @@ def pilot_of(
         for label, changes in stated["overrides"].items()
     }
     tuning = {"space": space, "scheduler": "grid"}
+    # A tuning that has begun stays as it was, so that other values are another recipe.
+    tried = f"{name[:50]}-{hashlib.sha256(json.dumps(space).encode()).hexdigest()[:8]}"
     content |= {
         "name": f"{sweep.name[:58]}-pilot",
         "question": f"With which learning rate and length to train in {sweep.name}?",
         "population": content["population"] | {"count": architectures},
-        "recipes": {name: {**stated, "overrides": overrides, "tuning": tuning}},
+        "recipes": {tried: {**stated, "overrides": overrides, "tuning": tuning}},
         "replicates": {},
         "evaluations": {},
     }

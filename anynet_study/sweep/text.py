@@ -46,10 +46,10 @@ class _Loader(yaml.SafeLoader):
                 key.tag = "tag:yaml.org,2002:str"
         named = [key for key, _ in node.value if key.tag != MERGE]
         keys = [self.construct_object(key, deep=True) for key in named]
-        for key in keys:
-            if keys.count(key) > 1:
+        for place, key in enumerate(keys):
+            if key in keys[:place]:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"key `{key}` is given twice", node.start_mark
+                    None, None, f"key `{key}` is given twice", named[place].start_mark
                 )
         return super().construct_mapping(node, deep)
 

@@ -1,7 +1,6 @@
 """Tables of single images: predictions on own and changed test images, and fewer classes."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ from small_study import evaluation_of, run_records, small_study, write_store
 from anynet_study import apr
 from anynet_study.analyses import load
 from anynet_study.errors import UserError
-from anynet_study.report import draw_figures
 from anynet_study.store import ResultStore
 from anynet_study.study import Study
 
@@ -69,14 +67,6 @@ def test_pairs_that_change_their_order(analysis: Study) -> None:
     assert (known["new_difference"] <= 0).all()
     notes = table.loc[table["new"] == "elsewhere", "note"]
     assert notes.str.contains("their true classes are not stored").all()
-
-
-def test_ranks_are_turned_round(analysis: Study) -> None:
-    table = analysis.table("rank-changes")
-    known = table[(table["note"] == "") & (table["new"] == "turned")]
-    assert list(known["original_rank"]) == [*range(1, 13)]
-    assert list(known["new_rank"]) == [*range(12, 0, -1)]
-    assert (known["rank_change_low"] <= known["rank_change"]).all()
 
 
 def test_label_sets_of_both_kinds(analysis: Study) -> None:
@@ -145,8 +135,3 @@ def test_a_drop_beyond_sampling_error(analysis: Study) -> None:
     zero = (table["rest_low"] <= 0) & (table["rest_high"] >= 0)
     assert (table["beyond"] != zero).all()
     assert table["beyond"].any()
-
-
-def test_the_figure_of_label_sets(analysis: Study, tmp_path: Path) -> None:
-    drawn = draw_figures(analysis, tmp_path, ("label-sets",), ("png",))
-    assert [figure.left_out for figure in drawn] == [""]

@@ -10,7 +10,6 @@ from small_study import SmallStudy, evaluation_of, run_records, small_study, wri
 
 from anynet_study import apr
 from anynet_study.analyses import findings, load
-from anynet_study.report import draw_figures
 from anynet_study.store import ResultStore
 from anynet_study.study import Study
 
@@ -106,14 +105,6 @@ def test_the_best_are_compared_image_by_image(analysis: Study) -> None:
     assert set(refused["note"]) == {
         f"no predictions on {name} are stored" for name in ("base-5", "base-2", "target-0")
     }
-
-
-@pytest.mark.slow
-def test_its_figures_are_drawn(analysis: Study, tmp_path: Path) -> None:
-    drawn = draw_figures(
-        analysis, tmp_path, ("shifts", "effective-robustness", "shift-ranks"), ("svg",)
-    )
-    assert [figure.left_out for figure in drawn] == ["", "", ""]
 
 
 def test_other_recipes_are_compared_on_the_test_sets_of_both(tmp_path: Path) -> None:

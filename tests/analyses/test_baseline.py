@@ -6,7 +6,6 @@ import pytest
 
 import anynet_study
 from anynet_study import apr
-from anynet_study.analyses.shifts import effective_robustness
 from anynet_study.errors import UserError
 
 
@@ -32,12 +31,6 @@ def test_the_line_is_that_of_the_baseline(errors: pd.DataFrame) -> None:
     robust = mine[mine["architecture"].str.startswith("robust")]["effective"]
     assert robust.between(8, 12).all()
     assert "The line is that of the architectures like plain-*." in table.attrs["remarks"]
-
-
-def test_by_default_it_is_that_of_all(errors: pd.DataFrame) -> None:
-    table = effective_robustness(anynet_study.load(errors, "val", shifts=["v2"]))
-    assert table[table["architecture"].eq("robust-0")]["effective"].iloc[0] < 8
-    assert not any("The line" in said for said in table.attrs["remarks"])
 
 
 def test_a_pattern_of_nothing_is_refused(errors: pd.DataFrame) -> None:

@@ -133,20 +133,6 @@ def test_weights_of_the_sampling_count(typed: Type) -> None:
     assert "worth" in typed("weighted.csv").out
 
 
-def test_groups_by_name(typed: Type) -> None:
-    told = typed("plain.csv", "--group", "odd=*-odd-*", "--group", "small=*-even-[1-3]?")
-    assert told.code == 0
-    assert "in no group: 5 of 40 models" in told.out
-    assert "odd" in told.out
-
-
-def test_tables_as_csv(typed: Type) -> None:
-    told = typed("plain.csv", "better.csv", "--csv", "search")
-    header, *rows = told.out.splitlines()
-    assert header == "space,size,error,low,high,n,missing"
-    assert len(rows) == 12
-
-
 @pytest.mark.slow
 def test_figures(typed: Type, tmp_path: Path) -> None:
     edf, search = tmp_path / "new" / "edf.png", tmp_path / "best.v1.pdf"
@@ -158,14 +144,33 @@ def test_figures(typed: Type, tmp_path: Path) -> None:
 
 def test_what_two_spaces_share_is_told(typed: Type) -> None:
     told = typed("plain.csv", "again=plain.csv")
-    assert "plain and again share 40 models, which are taken for different ones" in told.out
+    assert "plain and again share 40 models, which are taken for different ones but" in told.out
+
+
+def test_models_that_two_spaces_share_are_compared_one_by_one(typed: Type) -> None:
+    plain = pd.read_csv("plain.csv", index_col=0)
+    noise = np.random.default_rng(1).normal(0, 0.1, 30)
+    later = plain[:30].assign(digits=plain["digits"][:30] - 0.5 + noise)
+    later.to_csv("later.csv")
+    found = tables(typed("plain.csv", "later.csv", "better.csv", "--json"))
+    (row,) = found["shared"].to_dict("records")
+    assert (row["a"], row["b"], row["n"]) == ("plain", "later", 30)
+    assert row["mean_difference"] == pytest.approx(0.5 - noise.mean())
+    assert row["mean_a"] == pytest.approx(plain["digits"][:30].mean())
+    assert row["mean_b"] == pytest.approx(later["digits"].mean())
+    assert row["share_better"] == 0
+    assert row["low"] > 0.9
+    (pair,) = found["pairs"].query("a == 'plain' and b == 'later'").to_dict("records")
+    widths = [it["mean_difference_high"] - it["mean_difference_low"] for it in (row, pair)]
+    assert widths[0] < widths[1] / 3
+    assert "on the models that both have" in typed("plain.csv", "later.csv").out
+    assert "on the models that both have" not in typed("plain.csv", "better.csv").out
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
         (["plain.csv", "plain.csv"], "plain is there already; give it a name: NAME=plain.csv"),
-        (["plain.csv", "nothing.csv"], "error: nothing.csv: no such file"),
         (["toy", "--dataset", "cifar"], "--dataset: toy has no cifar; it has base, base-5"),
         (["toy", "plain.csv", "--by", "d1"], "--by splits one input; there are 2"),
         (["toy", "--by", "d1", "--group", "a=*"], "--by and --group are two ways"),
@@ -173,13 +178,9 @@ def test_what_two_spaces_share_is_told(typed: Type) -> None:
         (["plain.csv", "--group", "odd"], "'odd' is not NAME=PATTERN"),
         (["plain.csv", "--group", "a=vgg*"], "--group: no model of plain has a name like vgg*"),
         (["plain.csv", "--group", "a=*", "--group", "b=*1"], "is in a and in b; groups may not"),
-        (["plain.csv", "--weigh", "speed"], "unknown 'speed'; choose from flops, parameters, "),
         (["plain.csv", "--weigh", "parameters"], "the parameters of the models of plain are not"),
-        (["plain.csv", "--csv", "all"], "unknown table 'all'; choose from summary, pairs, edf,"),
         (["plain.csv", "--csv", "pairs"], "--csv pairs: needs two design spaces"),
         (["plain.csv", "--csv", "edf", "--json"], "--csv and --json: give one of them"),
-        (["plain.csv", "--figure", "edf.jpg"], "--figure: edf.jpg must end in .png, .pdf, .svg"),
-        (["plain.csv", "--level", "95"], "level: 95.0 is not between 0 and 1"),
     ],
 )
 def test_bad_input_is_one_line(typed: Type, arguments: list[str], line: str) -> None:
@@ -193,21 +194,6 @@ def test_a_table_of_many_datasets_asks_which(typed: Type, shared_data: Path) -> 
     assert told.code == 2
     assert "say on which of imagenet-testbed-top1's datasets: greyscale" in told.line
     assert told.line.endswith("and 201 more")
-
-
-def test_families_of_the_published_test_bed(typed: Type, shared_data: Path) -> None:
-    table = shared_data / "imagenet-testbed-top1.csv"
-    if not table.is_file():
-        pytest.skip("the test bed's table is not among the shared data")
-    groups = ["--group", "EfficientNet=efficientnet*", "--group", "VGG=vgg*"]
-    told = typed(table, "--accuracy", "--dataset", "val", *groups, "--json")
-    found = tables(told)
-    row = found["pairs"].iloc[0]
-    assert (row["n_a"], row["n_b"]) == (26, 14)
-    assert row["probability"] == row["ks"] == 1
-    assert row["mean_difference_high"] < -7
-    assert row["p"] < 1e-6
-    assert found["summary"]["best"].round(2).tolist() == [11.68, 25.78]
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ from small_study import run_records, small_study, write_store
 from tiny_study import TINY
 
 from anynet_study.analyses import (
-    Concern,
     Evidence,
     concerns,
     concerns_of,
@@ -78,11 +77,6 @@ def test_networks_that_guess(guess: float, images: float, expected: bool | None)
             "50.0%). Their order there says nothing about them."
         )
         assert found[0].advice.startswith("Train longer or with a higher learning rate on a")
-
-
-def test_few_that_guess_are_told_of_but_not_serious() -> None:
-    evidence = Evidence.of(runs({"a": [10.0] * 59 + [90.0]}), datasets(90.0))
-    assert kinds(evidence) == [("guessing", False)]
 
 
 def test_where_runs_diverged_a_higher_rate_is_no_advice() -> None:
@@ -173,11 +167,6 @@ def test_more_architectures_are_no_advice_where_networks_guess(tmp_path: Path) -
     study.replicates.loc[study.replicates["dataset"].eq("base"), "error"] = 80.0
     guessing = load(write_store(tmp_path / "g", study, run_records(study)), resamples=200)
     assert advised(guessing, sizes) == []
-
-
-def test_a_concern_is_a_sentence_with_advice() -> None:
-    assert str(Concern("few", "Few.", "More.")) == "Few. More."
-    assert str(Concern("few", "Few.")) == "Few."
 
 
 @pytest.fixture

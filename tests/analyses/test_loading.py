@@ -9,10 +9,7 @@ import pytest
 from small_study import run_records, small_study, write_store
 from synthetic_study import (
     ROLES,
-    STAGE_COLUMNS,
-    population,
     staged_population,
-    true_errors,
     write_study,
 )
 
@@ -21,8 +18,6 @@ from anynet_study.analyses.arguments import parse_roles
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError
 from anynet_study.study_folder import StudyFolder
-
-GOOD = "model,one,two\nx,10,20\ny,30,\n01,5.5,NA\nz,7,8\n"
 
 
 @pytest.fixture(scope="module")
@@ -87,29 +82,6 @@ def test_another_recipe_has_the_datasets_that_it_was_trained_on(tmp_path: Path) 
     assert study.table("recipes")["dataset"].tolist() == ["target-0"]
 
 
-def test_csv_cells_stay_where_they_are(tmp_path: Path) -> None:
-    read = load(write(tmp_path, GOOD))
-    assert list(read.errors.index) == ["x", "y", "01", "z"]
-    assert read.errors.loc["01", "one"] == 5.5
-    assert read.errors["two"].isna().tolist() == [False, True, True, False]
-    nothing = [read.known(name) for name in ("architectures", "roles", "replicates")]
-    assert (*nothing, read.store) == (None,) * 4
-
-
-def test_columns_of_the_design_space_are_the_population(tmp_path: Path) -> None:
-    architectures = population(6)
-    architectures["stem"] = "cifar"
-    table = architectures.merge(true_errors(architectures).reset_index())
-    table.to_csv(tmp_path / "all.csv", index=False)
-    table.to_parquet(tmp_path / "all.parquet")
-    for name in ("all.csv", "all.parquet"):
-        read = load(tmp_path / name)
-        assert list(read.errors.columns) == ["big", "big-2", "pets", "lines"]
-        assert read.known("architectures") is not None
-        assert list(read.architectures.columns) == ["architecture", *STAGE_COLUMNS, "stem"]
-        assert (read.architectures[STAGE_COLUMNS] == architectures[STAGE_COLUMNS]).all(axis=None)
-
-
 @pytest.mark.parametrize(("fewest", "most"), [(3, 3), (2, 5)])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_what_describes_architectures_is_no_dataset(
@@ -143,64 +115,6 @@ def test_some_columns_describe_architectures_without_their_stages(tmp_path: Path
 def test_a_dataset_may_be_called_like_one_column_of_a_stage(tmp_path: Path) -> None:
     read = load(write(tmp_path, "model,d1,d2\nx,10,2\ny,20,5\n"))
     assert list(read.errors.columns) == ["d1", "d2"]
-
-
-@pytest.mark.parametrize(
-    ("header", "message"),
-    [
-        ("model,one,d1,w1,b1,g1,d3", "no column d2, w2, w3, b2, b3, g2, g3; needed"),
-        ("model,one,d1,d2,w1,w2", "no column b1, b2, g1, g2; needed"),
-    ],
-)
-def test_stages_with_gaps_are_refused(tmp_path: Path, header: str, message: str) -> None:
-    row = ",".join(["x", "10", *["4"] * (header.count(",") - 1)])
-    with pytest.raises(UserError, match=message):
-        load(write(tmp_path, f"{header}\n{row}\n"))
-
-
-def test_parquet_may_have_the_architectures_as_index(tmp_path: Path) -> None:
-    errors = true_errors(population(5))
-    errors.to_parquet(tmp_path / "errors.parquet")
-    pd.testing.assert_frame_equal(
-        load(tmp_path / "errors.parquet").errors, errors, check_index_type=False
-    )
-
-
-def test_accuracies_and_fractions_are_converted(tmp_path: Path) -> None:
-    path = write(tmp_path, "model,one\nx,0.9\ny,0.25\n")
-    read = load(path, accuracy=True, fraction=True)
-    assert read.errors["one"].tolist() == pytest.approx([10.0, 75.0])
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "0 columns; needed"),
-        ("model,one\nx,10\nx,11\n", "x is there twice, in rows 2 and 3"),
-        ("model,one\nx,ten\n", "no column holds numbers.*column one says 'ten'"),
-        ("model,one\nx,inf\n", "no column holds numbers.*column one says 'inf'"),
-        ("model,one\nx,0.1\ny,0.2\n", "if fractions: --fraction"),
-        ("model,one\nx,120\n", "120 is outside 0 to 100"),
-        ('model,one\n"x,10\n', "not a readable CSV"),
-    ],
-)
-def test_bad_tables_are_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(UserError, match=message) as caught:
-        load(write(tmp_path, text))
-    assert str(caught.value).startswith(str(tmp_path / "errors.csv"))
-    assert "\n" not in str(caught.value)
-
-
-def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "latin.csv").write_bytes("model,é\nx,3\n".encode("latin1"))
-    (tmp_path / "bad.parquet").write_bytes(b"nothing")
-    for name, message in {"latin.csv": "not text in utf-8", "bad.parquet": "not a read"}.items():
-        with pytest.raises(UserError, match=message):
-            load(tmp_path / name)
-    with pytest.raises(UserError, match="no such file"):
-        load(tmp_path / "none.csv")
-    with pytest.raises(UserError, match="no such"):
-        load(tmp_path / "no-study")
 
 
 @pytest.mark.parametrize(

@@ -101,10 +101,3 @@ def test_what_a_study_lacks_is_said(study: Study) -> None:
         with pytest.raises(UserError):
             getattr(study, name)
     assert (study.costs, study.metrics) == ({}, {})
-
-
-def test_a_notebook_shows_what_it_is(study: Study) -> None:
-    study.table("match")
-    shown = study._repr_html_()
-    for part in ("12", "big, big-2, pets, lines", "Pearson, 90% intervals from 100", "match"):
-        assert part in shown

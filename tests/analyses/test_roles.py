@@ -62,14 +62,6 @@ def test_a_table_says_which_test_sets_it_used_and_left_out(errors: pd.DataFrame)
     assert "Further test sets of val" in study.caption("shifts")
 
 
-def test_only_test_sets_is_no_question_of_targets(errors: pd.DataFrame) -> None:
-    study = anynet_study.load(
-        errors[["val", "v2"]], "val", shifts=["v2"], accuracy=False, resamples=100
-    )
-    assert study.known("roles") is None
-    assert len(study.table("shifts")) == 2
-
-
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
@@ -124,15 +116,6 @@ def test_the_scale_stands_in_every_output(errors: pd.DataFrame, tmp_path: Path) 
         assert expected in " ".join(told.stdout.split())
 
 
-def test_tables_and_scripts_average_targets_on_one_scale(errors: pd.DataFrame) -> None:
-    """Logits, as paper 3's appendix N, in which scores near 100% count for what they are."""
-    study = anynet_study.load(errors, "val", accuracy=False, resamples=100)
-    scores = 100 - errors
-    logit = apr.explained_beyond(scores, "val", average="logits")
-    pd.testing.assert_series_equal(study.table("beyond")["f_average"], logit["f_average"])
-    assert study.table("others").attrs["scale"] == "logit"
-
-
 def test_a_dataset_of_a_sweep_is_a_test_set_where_it_says_so(tmp_path: Path) -> None:
     text = """
 name: small
@@ -172,10 +155,3 @@ def test_what_is_left_out_of_many_datasets_fits_a_screen(tmp_path: Path) -> None
     lines = told[told.index("left out:") :].splitlines()
     assert len(lines) == 13
     assert lines[-1].strip() == "19 more"
-
-
-def test_a_source_is_named_of_a_store_that_says_none(errors: pd.DataFrame, tmp_path: Path) -> None:
-    errors.to_csv(tmp_path / "t.csv", index_label="model")
-    in_this_process(tmp_path, "import", "t.csv", "--error", "-o", "s.h5")
-    study = anynet_study.load(tmp_path / "s.h5", "val", shifts=["v2"], resamples=100)
-    assert list(study.roles.targets) == ["a", "signs", "cars"]

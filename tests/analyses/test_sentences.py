@@ -1,12 +1,11 @@
 """Golden sentences: for each function, cases on both sides of each of its thresholds."""
 
 import math
-from collections.abc import Callable
 
 import pandas as pd
 import pytest
 
-from anynet_study.analyses import ANALYSES, building, findings, study_of
+from anynet_study.analyses import building
 from anynet_study.analyses.class_accuracy import hardest
 from anynet_study.analyses.correlations import arrange_sizes, narrower
 from anynet_study.analyses.drivers import driver_flips, stage_flips
@@ -22,10 +21,8 @@ from anynet_study.analyses.proxies import (
     price,
     which_proxies,
 )
-from anynet_study.analyses.registry import TOPICS
 from anynet_study.analyses.shifts import lost_and_kept
 from anynet_study.analyses.training import other_recipes, shortest
-from anynet_study.analysis import Options
 
 NAN = math.nan
 RANKING = "The ranking of the architectures on x"
@@ -399,36 +396,3 @@ def test_the_hardest_class(high: float, count: int) -> None:
         "images of the hardest class (eel) correctly, and 90% [50, 95] of those of the easiest "
         "(cat)."
     ]
-
-
-def test_findings_rest_on_tables_that_were_made_and_have_their_topic() -> None:
-    errors = pd.DataFrame({"a": range(60), "b": range(60)}, dtype=float)
-    study = study_of("s", Options(resamples=100), errors=errors)
-    assert findings(study) == []
-    study.tables["budget"] = frame(columns="estimate against")
-    columns = "dataset parameter estimate p_holm"
-    study.tables["drivers"] = frame(("a", "depth", 0.1, 1), columns=columns)
-    (found,) = findings(study)
-    assert (found.topic, found.section) == ("Drivers", "drivers")
-
-
-def test_what_is_said_leads_to_the_section_that_shows_it() -> None:
-    said = [each for each in ANALYSES.values() if each.say]
-    assert [TOPICS[each.topic] for each in said] == [each.section for each in said]
-
-
-@pytest.mark.parametrize(
-    ("phrase", "expected"),
-    [
-        (lambda: building.listed(["a"]), "a"),
-        (lambda: building.listed(["a", "b"]), "a and b"),
-        (lambda: building.listed(["a", "b", "c"]), "a, b and c"),
-        (lambda: building.some(list("abcdef"), 9), "a, b, c, d, e and f"),
-        (lambda: building.some(list("abcdefg"), 9), "7 of 9 datasets"),
-        (lambda: building.some(["a", "b"], 2), "both datasets"),
-        (lambda: building.some(["a", "b", "c"], 3), "all 3 datasets"),
-        (lambda: building.some(["a"], 1), "a"),
-    ],
-)
-def test_phrases(phrase: Callable[[], str], expected: str) -> None:
-    assert phrase() == expected

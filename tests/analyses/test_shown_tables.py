@@ -49,14 +49,6 @@ def test_a_correlation_freed_of_noise_is_cut_at_one_and_says_so(name: str, colum
     assert CUT in remarks(study.table(name))
 
 
-def test_what_lies_within_the_bounds_is_shown_as_it_is() -> None:
-    study = noisy(b=2, c=2)
-    study.replicates["error"] = study.replicates.groupby("architecture")["error"].transform("first")
-    raw = apr.corrected_correlations(study.replicates, **study.options.correlating)
-    assert CUT not in remarks(study.table("corrected"))
-    pd.testing.assert_frame_equal(study.table("corrected"), raw)
-
-
 def test_a_source_that_is_itself_closest_has_no_difference_to_itself() -> None:
     study = noisy(b=2, c=2)
     grid = grid_of(study.table("match"), ANALYSES["match"])

@@ -111,12 +111,6 @@ def test_intervals_equal_those_of_scipy() -> None:
     assert abs(percentiles - [truth.low, truth.high]).min() > 0.005
 
 
-def test_without_bias_and_skewness_the_interval_is_the_percentiles() -> None:
-    draws = np.linspace(-1, 1, 2001)[None]
-    low, high = bca(np.zeros(1), draws, np.array([[0.1, -0.1]]), 0.9)
-    np.testing.assert_allclose([low[0], high[0]], [-0.9, 0.9], atol=1e-9)
-
-
 def test_undefined_resamples_are_left_out_until_they_are_most() -> None:
     draws = np.random.default_rng(0).normal(size=(2, 1000))
     draws[0, :100] = draws[1, :600] = np.nan
@@ -153,15 +147,6 @@ def test_the_interval_of_a_perfect_correlation_has_the_width_of_its_sample(
     assert (resampled.estimate[0], high) == (1.0, 1.0)
     assert (low < 0) == includes_0
     assert low < 1 - 2 / n**2
-
-
-def test_differences_and_averages_are_taken_within_resamples() -> None:
-    generator = np.random.default_rng(0)
-    both = Resampled(*(generator.normal(size=shape) for shape in ((2,), (2, 50), (2, 9))))
-    difference, average = both[:1] - both[1:], both.average()
-    np.testing.assert_array_equal(difference.draws[0], both.draws[0] - both.draws[1])
-    np.testing.assert_array_equal(average.jackknife[0], both.jackknife.mean(axis=0))
-    assert average.estimate.shape == (1,)
 
 
 @pytest.mark.parametrize(("level", "resamples"), [(1.0, 1000), (0.0, 1000), (0.95, 39)])

@@ -12,7 +12,7 @@ from statsmodels.tools import add_constant
 from synthetic_study import noisy, population, staged_population, true_errors
 
 from anynet_study.analysis import remarks
-from anynet_study.apr import cumulative, drivers, importance, stage_drivers
+from anynet_study.apr import drivers, importance, stage_drivers
 from anynet_study.errors import UserError
 
 
@@ -167,18 +167,6 @@ def plain_stages(row: pd.Series) -> list[int]:
     return [stage for stage in range(1, 9) if pd.notna(row.get(f"d{stage}"))]
 
 
-@pytest.mark.slow
-@given(most=st.integers(1, 8), fewest=st.integers(1, 8), seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=50)
-def test_sums_are_over_the_stages_that_there_are(most: int, fewest: int, seed: int) -> None:
-    architectures = staged_population(12, min(fewest, most), most, seed)
-    sums = cumulative(architectures.set_index("architecture"))
-    for _, row in architectures.iterrows():
-        for name, prefix in (("depth", "d"), ("width", "w")):
-            truth = sum(row[f"{prefix}{stage}"] for stage in plain_stages(row))
-            assert sums.loc[row["architecture"], f"cumulative {name}"] == truth
-
-
 @pytest.mark.parametrize(("fewest", "most"), [(3, 3), (5, 5), (2, 6)])
 def test_drivers_of_any_number_of_stages(fewest: int, most: int) -> None:
     architectures = staged_population(40, fewest, most)
@@ -189,15 +177,6 @@ def test_drivers_of_any_number_of_stages(fewest: int, most: int) -> None:
     truth = stats.spearmanr(errors["two"], depth)
     row = table.loc[("two", "cumulative depth")]
     np.testing.assert_allclose([row["estimate"], row["p"]], truth)
-
-
-def test_drivers_without_variation_are_nan(
-    errors: pd.DataFrame, architectures: pd.DataFrame
-) -> None:
-    flat = architectures.assign(**dict.fromkeys(("d1", "d2", "d3", "d4"), 2))
-    table = drivers(errors, flat, resamples=40).set_index("parameter")
-    assert table.loc["cumulative depth", "estimate"].isna().all()
-    assert (table.loc["cumulative width", "estimate"].iloc[[0, 2]] < -0.5).all()
 
 
 def test_populations_that_do_not_fit_are_refused(

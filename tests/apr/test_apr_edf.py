@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from anynet_study.apr import edf, edf_summary, effective_size, good_range, random_search
-from anynet_study.apr.edf import make_sample, medians
+from anynet_study.apr.edf import make_sample
 from anynet_study.errors import UserError
 
 #: Errors with many ties, as of a small test set.
@@ -77,13 +77,6 @@ def test_more_distinct_errors_than_band_points() -> None:
     assert width.iloc[1250] == pytest.approx(2 * 1.96 * 0.5 / 50, rel=0.15)
 
 
-@settings(deadline=None, max_examples=50)
-@given(ERRORS)
-def test_medians_are_numpys(errors: np.ndarray) -> None:
-    sample = make_sample(errors)
-    assert medians(sample.masses[None], sample.errors)[0] == np.median(errors)
-
-
 def test_resamples_are_the_sample_drawn_with_replacement() -> None:
     sample = make_sample(np.array([1.0, 2.0, 2.0, 5.0]), np.array([1.0, 2.0, 3.0, 4.0]))
     masses = np.concatenate(list(sample.resampled(40_000, seed=1)))
@@ -124,12 +117,6 @@ def test_the_seed_and_the_name_decide_the_resamples(seed: int) -> None:
 def test_effective_size_is_kishs() -> None:
     assert effective_size([2, 2, 2, 0]) == 3
     assert effective_size([3, 1]) == pytest.approx(1.6)
-
-
-def test_weights_follow_the_index() -> None:
-    errors = pd.Series([1.0, 2.0, 3.0, 4.0], ["a", "b", "c", "d"])
-    weights = pd.Series([4.0, 3.0, 2.0, 1.0, 9.0], ["d", "c", "b", "a", "other"])
-    assert edf_summary({"x": errors}, {"x": weights}, resamples=FEW)["mean"][0] == 3
 
 
 @pytest.mark.parametrize(
@@ -184,15 +171,6 @@ def test_a_uniform_population() -> None:
     assert ((known["low"] <= known["error"]) & (known["error"] <= known["high"])).all()
 
 
-def test_the_best_of_one_is_the_mean() -> None:
-    errors = np.random.default_rng(0).normal(30, 3, 100)
-    row = random_search(errors, [1], resamples=4_000).iloc[0]
-    assert row["error"] == pytest.approx(errors.mean())
-    half = 1.984 * errors.std(ddof=1) / 10
-    assert row["low"] == pytest.approx(errors.mean() - half, abs=0.05)
-    assert row["high"] == pytest.approx(errors.mean() + half, abs=0.05)
-
-
 @pytest.mark.slow
 def test_intervals_of_a_search_cover() -> None:
     generator = np.random.default_rng(0)
@@ -225,20 +203,6 @@ def test_the_good_range_is_that_of_every_possible_resample(
     cumulated = np.cumsum(chances[order])
     for tail, name in ((0.1, "low"), (0.5, "best"), (0.9, "high")):
         assert row[name] == depths[order][np.flatnonzero(cumulated >= tail - 1e-9)[0]]
-
-
-def test_the_good_range_of_a_parameter_that_matters_is_narrow() -> None:
-    generator = np.random.default_rng(0)
-    depth, width = generator.integers(4, 40, 500), generator.integers(8, 1024, 500)
-    errors = 30 + (depth - 20) ** 2 / 20 + generator.normal(0, 0.5, 500)
-    parameters = pd.DataFrame({"depth": depth, "width": width.astype(float)})
-    parameters.loc[7, "width"] = np.nan
-    errors[3] = np.nan
-    table = good_range(errors, parameters).set_index("parameter")
-    assert 17 <= table.loc["depth", "low"] <= table.loc["depth", "best"] <= 22
-    assert table.loc["depth", "high"] - table.loc["depth", "low"] < 8
-    assert table.loc["width", "high"] - table.loc["width", "low"] > 500
-    assert table["n"].tolist() == [499, 498]
 
 
 def test_the_good_range_of_weighted_models() -> None:

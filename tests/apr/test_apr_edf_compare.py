@@ -80,19 +80,6 @@ def test_intervals_against_scipys_bootstrap() -> None:
         assert row[f"{name}_high"] == pytest.approx(found.high, abs=0.06 * width)
 
 
-def test_pairs_in_order_and_independent_of_other_spaces() -> None:
-    generator = np.random.default_rng(0)
-    spaces = {name: generator.normal(30, 3, 30) for name in "abc"}
-    table = compare_spaces(spaces, resamples=FEW)
-    assert [*zip(table["a"], table["b"], strict=True)] == [("a", "b"), ("a", "c"), ("b", "c")]
-    two = compare_spaces({name: spaces[name] for name in "ac"}, resamples=FEW)
-    alone = two.drop(columns="p_holm").iloc[0]
-    pd.testing.assert_series_equal(alone, table.drop(columns="p_holm").iloc[1], check_names=False)
-    mirrored = compare_spaces({name: spaces[name] for name in "ca"}, resamples=FEW).iloc[0]
-    assert mirrored["mean_difference_low"] == pytest.approx(-alone["mean_difference_high"])
-    assert mirrored["probability_low"] == pytest.approx(1 - alone["probability_high"])
-
-
 def test_weighted_p_agrees_with_the_exact_one() -> None:
     generator = np.random.default_rng(5)
     a, b = generator.normal(30, 3, 100), generator.normal(31, 3, 100)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from test_apr_rank_preservation import replicates
 
 from anynet_study import apr
 from anynet_study.errors import UserError
@@ -115,17 +116,6 @@ def test_bad_accuracies(values: list[list[float]], options: dict[str, object], s
         apr.gaps(table, "old", "newer")
 
 
-def replicates(sd: float = 0.3, runs: int = 3, seed: int = 0) -> pd.DataFrame:
-    """Six architectures a point apart on "a" and "b"; on "c" the last is the best."""
-    generator = np.random.default_rng(seed)
-    rows = [
-        (f"m{i}", dataset, run, (30.0 + i if dataset != "c" or i < 5 else 25.0))
-        for dataset in "abc"
-        for i in range(6)
-        for run in range(runs)
-    ]
-    table = pd.DataFrame(rows, columns=["architecture", "dataset", "replicate", "error"])
-    return table.assign(error=table["error"] + generator.normal(0, sd, len(table)))
 
 
 def transformed() -> pd.DataFrame:

@@ -35,15 +35,6 @@ NEW = [(95.5, 94.5, 96.4), (93.0, 91.8, 94.1), (89.7, 88.3, 91.0), (85.2, 83.5, 
 NEW += [(84.9, 83.2, 86.4), (77.5, 75.7, 79.3), (73.1, 71.1, 75.1)]
 
 
-@pytest.mark.parametrize(("images", "published"), [(10_000, CIFAR10), (2_000, NEW)])
-def test_paper_2s_intervals(images: int, published: list[tuple[float, float, float]]) -> None:
-    accuracies, lows, highs = np.array(published).T
-    low, high = binomial_interval(100 - accuracies, images)
-    # Accuracies are published to 0.1 points, and so are their intervals.
-    np.testing.assert_allclose(100 - high, lows, atol=0.1 + 1e-9)
-    np.testing.assert_allclose(100 - low, highs, atol=0.1 + 1e-9)
-
-
 def test_errors_of_a_few_digits_mean_whole_images() -> None:
     rounded, exact = (binomial_interval(error, 10_000) for error in (23.87, 100 * 2387 / 10_000))
     assert rounded == exact

@@ -15,7 +15,7 @@ from anynet_study.apr import best_proxies, correlations, drivers, match_family
 from anynet_study.apr.bootstrap import draw, pairwise
 from anynet_study.apr.correlations import weighted_p_values
 from anynet_study.apr.kernels import make_kernel
-from anynet_study.apr.population import parameters_of, stages_of, weights_of
+from anynet_study.apr.population import parameters_of, stages_of
 from anynet_study.errors import UserError
 
 SCIPY = {"spearman": stats.spearmanr, "pearson": stats.pearsonr}
@@ -191,15 +191,6 @@ def test_what_rests_on_one_architecture_is_no_warning() -> None:
     assert 0 < same["low"][0] < unweighted < same["estimate"][0] == same["high"][0] == 1.0
 
 
-def test_constant_errors_stay_undefined_whatever_the_weights() -> None:
-    errors = frame(np.random.default_rng(0).normal(size=(30, 2)))
-    errors["set-1"] = 0.1
-    for method in SCIPY:
-        weights = series(np.random.default_rng(1).uniform(0.1, 3, 30))
-        table = correlations(errors, method, 100, weights=weights)  # type: ignore[arg-type]
-        assert table[["estimate", "low", "high", "p"]].isna().all(axis=None)
-
-
 def test_kendall_takes_none() -> None:
     errors = frame(np.random.default_rng(0).normal(size=(8, 2)))
     with pytest.raises(UserError, match="kendall takes no weights; legal with them: spearman"):
@@ -231,16 +222,6 @@ def test_weights_that_do_not_fit_the_errors_are_refused() -> None:
     twice = pd.concat([series(np.ones(8)), series(np.ones(8)).iloc[:1]])
     with pytest.raises(UserError, match="is there more than once"):
         correlations(errors, weights=twice)
-
-
-def test_weights_of_a_population() -> None:
-    architectures = population(4)
-    assert weights_of(architectures) is None
-    weighted = architectures.assign(weight=[1, 2, 3, 4])
-    for table in (weighted, weighted.set_index("architecture")):
-        found = weights_of(table)
-        assert found is not None
-        assert found.to_dict() == dict(zip(weighted["architecture"], [1, 2, 3, 4], strict=True))
 
 
 def errors_of(architectures: pd.DataFrame) -> pd.DataFrame:

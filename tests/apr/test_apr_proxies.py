@@ -105,13 +105,6 @@ def test_the_average_leaves_out_targets_without_a_correlation(errors: pd.DataFra
     assert np.isfinite([average["difference_low"], average["difference_high"]]).all()
 
 
-def test_the_source_as_its_own_closest_member_differs_by_nothing(errors: pd.DataFrame) -> None:
-    roles = Roles("big", {"big": 1000, "two": 2}, {"bugs": 900})
-    row = match_family(errors, roles, resamples=100).iloc[0]
-    assert row["member"] == "big"
-    assert list(row[["difference", "difference_low", "difference_high"]]) == [0, 0, 0]
-
-
 def test_best_proxies_are_found(errors: pd.DataFrame) -> None:
     table = best_proxies(errors, ROLES, resamples=1000)
     best = table.groupby("target", sort=False).first()

@@ -44,17 +44,6 @@ def test_intervals_over_replicates(noise: str) -> None:
     assert set(rows["replicates"]) == {1, 3}
 
 
-@pytest.mark.slow
-def test_pooled_intervals_cover() -> None:
-    held = 0
-    for seed in range(40):
-        table = apr.replicate_intervals(replicates(1.0, seed=seed))
-        truth = table["architecture"].str[1:].astype(int) + 30.0
-        truth[(table["dataset"] == "c") & (table["architecture"] == "m5")] = 25.0
-        held += ((table["low"] <= truth) & (truth <= table["high"])).sum()
-    assert 0.93 <= held / 720 <= 0.97
-
-
 def test_ranks_are_tied_where_intervals_overlap() -> None:
     bounds = {"m0": (10, 9, 11), "m1": (10.5, 10, 12), "m2": (13, 12, 13.5), "m3": (13, 11.5, 14)}
     rows = [("d", name, *values) for name, values in bounds.items()]

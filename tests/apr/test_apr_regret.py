@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic_study import ROLES, noisy, population, true_errors
+from synthetic_study import ROLES, population, true_errors
 
 from anynet_study.apr import Roles, selection_regret
-from anynet_study.apr.regret import GRID, Keep, _expected, best_of_random, chosen_by_rank
+from anynet_study.apr.regret import best_of_random, chosen_by_rank
 from anynet_study.errors import UserError
 
 
@@ -76,23 +76,6 @@ def normal_errors(n: int, r: float, draw: np.random.Generator) -> pd.DataFrame:
 S_AND_T = Roles("s", {"s": 10}, {"t": 2})
 
 
-@pytest.mark.parametrize("k", [1, 5])
-@pytest.mark.parametrize("keep", ["best", "mean"])
-def test_expected_regret_is_the_mean_of_many_studies(k: int, keep: Keep) -> None:
-    draw, n = np.random.default_rng(0), 40
-    x, own = draw.normal(size=(2, 4_000, n))
-    y = 0.6 * x + 0.8 * own
-    chosen = np.take_along_axis(y, np.argsort(x)[:, :k], axis=1)
-    found = (chosen.min(axis=1) if keep == "best" else chosen.mean(axis=1)) - y.min(axis=1)
-    row = selection_regret(normal_errors(n, 0.6, draw), S_AND_T, (k,), keep, resamples=40).iloc[0]
-    assert np.interp(0.6, GRID, _expected(n, k, keep)) == pytest.approx(np.mean(found), abs=0.04)
-    assert row["regret"] / row["chance"] == pytest.approx(row["share"])
-    if k == 1:
-        many = normal_errors(4_000, 0.6, draw)
-        share = selection_regret(many, S_AND_T, (k,), keep, resamples=40)["share"].item()
-        assert share == pytest.approx(1 - 0.6, abs=0.03)
-
-
 def test_a_perfect_proxy_costs_nothing_under_noise() -> None:
     """It knows every true error; the target's runs have an ICC of 0.7."""
     draw, n = np.random.default_rng(1), 300
@@ -128,17 +111,6 @@ def test_diverged_runs_and_units() -> None:
     doubled = selection_regret(errors.assign(t=2 * errors["t"]), S_AND_T, (1,), resamples=200)
     expected = row[columns] * [2, 2, 2, 2, 1]
     assert doubled.iloc[0][columns].tolist() == pytest.approx(expected.tolist())
-
-
-def test_the_synthetic_study_has_the_regret_it_was_made_with() -> None:
-    errors = noisy(true_errors(population(500)), 1)
-    table = selection_regret(errors, ROLES, resamples=500).set_index(["target", "proxy", "top"])
-    assert table.loc[("pets", "big", 10), "error"] == table.loc[("pets", "big", 10), "oracle"]
-    assert table.loc[("pets", "big", 10), "share_high"] < 0.2
-    # `big` says nothing about `lines`: choosing by it is like choosing at random.
-    row = table.loc[("lines", "big", 1)]
-    assert row["share_low"] < 1 < row["share_high"]
-    assert (table["regret_low"] <= table["regret"]).all()
 
 
 def test_what_cannot_be_chosen_is_nan() -> None:

@@ -16,9 +16,7 @@ from anynet_study.curation import (
     WordNet,
     class_similarity,
     open_embedder,
-    overlap,
     select_classes,
-    siblings,
     tree_statistics,
 )
 from anynet_study.data import load_dataset
@@ -60,16 +58,6 @@ def best_modularity(nouns: WordNet, classes: list[str]) -> float:
         return inside - sum((total / (2 * len(edges))) ** 2 for total in sums)
 
     return max(map(modularity, itertools.product(range(len(nodes)), repeat=len(nodes))))
-
-
-def test_siblings_and_overlap_of_two_lists_are_those_of_the_tree(folder):
-    nouns = WordNet.read(folder)
-    dog, cat, robot, artifact = "00000004", "00000005", "00000006", "00000003"
-    assert siblings(nouns, [dog, cat, robot], [dog, cat, robot]) == [1, 1, 0]
-    assert siblings(nouns, [cat], [dog, artifact]) == [1]
-    found = overlap(nouns, [cat, robot], [dog, cat])
-    # Of three classes one; of the kinds animal, dog and artifact the animal.
-    assert found == {"classes": pytest.approx(1 / 3), "parents": pytest.approx(1 / 3)}
 
 
 def test_two_lists_are_compared_by_the_command(folder):

@@ -41,36 +41,20 @@ def tabled(folder: Path, header: str, row: Callable[[int, str], str]) -> None:
     write(folder / "x.csv", [header, *rows])
 
 
-def test_parts_of_a_download_beside_a_one_hot_table(tmp_path):
-    """ISIC: two folders of images, which are no classes, and a column for each class."""
-    train = [f"ISIC_{number:07d}" for number in range(12)]
-    images(tmp_path, (f"ISIC_2019_Training_Input/{name}.jpg" for name in train))
-    images(tmp_path, (f"ISIC_2019_Test_Input/ISIC_{n:07d}.jpg" for n in range(50, 56)))
-    refused(r"part of a dataset, not a class", tmp_path)
-    rows = (
-        ",".join([name, *("01"[k == n % 3] + ".0" for k in range(3))])
-        for n, name in enumerate(train)
-    )
-    write(tmp_path / "ISIC_2019_Training_GroundTruth.csv", ["image,MEL,NV,BCC", *rows])
-    listing = read(tmp_path)
-    assert counts(listing, listing.train) == {"MEL": 4, "NV": 4, "BCC": 4}
-    assert any("6 images in no table" in note for note in listing.notes)
-
-
 @pytest.mark.parametrize(
     "folders",
     [
         ("train-000000", "train-000001"),
         ("images_001", "images_002"),
         ("X_Training_Input", "X_Test_Input"),
+        ("fold1", "fold2", "fold3"),
+        ("JPEGImages", "SegmentationClass"),
+        ("img", "ground_truth"),
         ("images", "masks"),
         ("trainA", "trainB", "testA", "testB"),
         ("patient_000_node_1", "patient_020_node_4"),
-        ("fold1", "fold2", "fold3"),
         ("0-999", "1000-1999"),
-        ("JPEGImages", "SegmentationClass"),
         ("rgb", "depth"),
-        ("img", "ground_truth"),
         ("original", "augmented"),
     ],
 )
@@ -133,23 +117,6 @@ def test_a_copy_of_the_dataset_inside_itself(tmp_path):
     refused("holds folders called as other classes.*--ignore pets", tmp_path)
     assert read(tmp_path, ignore="pets").classes == ("cat", "dog")
     refused("--ignore 'dogs': no such", tmp_path, ignore="dogs")
-
-
-def test_official_splits_in_tables_beside_class_folders(tmp_path):
-    kinds = ("Forest", "River", "Lake")
-    names = images(tmp_path, (f"{kind}/{n:03d}.jpg" for kind in kinds for n in range(5)))
-    for part, numbers in {"train": (0, 1, 2), "validation": (3,), "test": (4,)}.items():
-        rows = [name for name in names if int(name[-5]) in numbers]
-        lines = (f"{n},{name},{kinds.index(name[:-8])},{name[:-8]}" for n, name in enumerate(rows))
-        write(tmp_path / f"{part}.csv", [",Filename,Label,ClassName", *lines])
-    listing = read(tmp_path)
-    assert listing.classes == ("Forest", "Lake", "River")
-    assert [example.name for example in listing.test] == [
-        "Forest/004.jpg",
-        "Lake/004.jpg",
-        "River/004.jpg",
-    ]
-    assert len(listing.train) == 9
 
 
 @pytest.mark.parametrize(
@@ -550,7 +517,6 @@ def test_cells_that_may_be_something_else_are_asked_about(tmp_path, cells, told)
     ("cells", "classes"),
     [
         (("0.0", "1.0"), ("0", "1")),
-        (("none", "crack"), ("crack", "none")),
         (("-1", "1"), ("-1", "1")),
         (("red fox", "grey fox"), ("grey fox", "red fox")),
         (("Lion, male", "Lion, female"), ("Lion, female", "Lion, male")),
@@ -571,7 +537,6 @@ def test_cells_that_are_classes(tmp_path, cells, classes):
         ("setid.mat", "variables of MATLAB: save the classes as CSV"),
         ("labels.pkl", "a pickle, which can run code"),
         ("labels.csv.gz", "compressed: unpack it"),
-        ("dataset.json", "dataset.json is not read"),
     ],
 )
 def test_files_of_classes_that_are_not_read_are_named(tmp_path, file, told):

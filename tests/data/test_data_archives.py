@@ -9,13 +9,12 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from miniatures import binary_to_python, write_miniature
-from reading import read, read_with_source, refused
+from miniatures import write_miniature
+from reading import read_with_source, refused
 
 from anynet_study.data import add_dataset
 from anynet_study.data.source import source as sources
@@ -72,11 +71,6 @@ def plain_tar(mode: str) -> Callable[[Path], Path]:
 )
 def test_everything_comes_out_whatever_the_compression(tmp_path, make):
     assert spool(make(tmp_path / "archive"), tmp_path / "out") == FILES
-
-
-def test_a_plain_tar_is_read_where_it_is(tmp_path):
-    assert spool(plain_tar("w")(tmp_path / "x.tar"), tmp_path / "out") == FILES
-    assert not (tmp_path / "out").exists()
 
 
 def link(name: str) -> zipfile.ZipInfo:
@@ -176,13 +170,6 @@ def test_other_content_in_folders_of_either_case_is_read(tmp_path, content, mode
     members = [(file_info("Part/1.jpg"), b"one"), (file_info("part/1.jpg"), content)]
     path = tar_of(tmp_path / "x", members, mode)
     assert spool(path, tmp_path / "out") == {"Part/1.jpg": b"one", "part/1.jpg": content}
-
-
-@pytest.mark.parametrize("mode", ["w", "w:gz"])
-def test_names_that_differ_in_case_are_two_files(tmp_path, mode):
-    names = ("a/x.jpg", "a/X.JPG", "A/y.jpg", "caf\u00e9.jpg", "cafe\u0301.jpg")
-    path = tar_of(tmp_path / "x", [(file_info(name), name.encode()) for name in names], mode)
-    assert spool(path, tmp_path / "out") == {name: name.encode() for name in names}
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
@@ -393,9 +380,6 @@ def test_sizes_that_lead_backwards_or_nowhere(tmp_path, kind, size):
         unpacked(path)
 
 
-RANDOM = np.random.default_rng(0)
-
-
 def zipped(folder: Path, name: Path) -> Path:
     return Path(shutil.make_archive(str(name), "zip", folder))
 
@@ -412,16 +396,6 @@ def test_parts_in_zips_beside_the_table(data_home, tmp_path):
     archive = zipped(source, tmp_path / "all")
     assert add_dataset("zip", archive, size=8).content_hash == whole.content_hash
     assert not [path for path in data_home.iterdir() if path.name.startswith(".")]
-
-
-@pytest.mark.parametrize("kind", ["zip", "tar", "gztar", "bztar", "xztar"])
-def test_a_downloaded_archive_in_its_folder(tmp_path, kind):
-    source = binary_to_python(write_miniature("cifar10", tmp_path / "x"), tmp_path / "python")
-    folder = tmp_path / "downloads"
-    folder.mkdir()
-    shutil.make_archive(str(folder / "cifar"), kind, source)
-    (folder / "notes.txt").write_text("hello")
-    assert read(folder).layout == "CIFAR (python)"
 
 
 def test_archives_beside_what_was_extracted_stay_closed(tmp_path):

@@ -8,14 +8,13 @@ import miniatures_transfer
 import numpy as np
 import pytest
 from command import in_this_process
-from miniatures import picture, save, write_miniature, write_table
+from miniatures import picture, save, write_miniature
 from PIL import Image
 from typer.testing import CliRunner
 
 from anynet_study.cli.data import data_app
 from anynet_study.data import STUDY, add_dataset
 from anynet_study.data.contact_sheet import COLUMNS, GAP, ROWS, SIDE, TITLE, contact_sheet
-from anynet_study.errors import UserError
 
 RUNNER = CliRunner()
 
@@ -126,34 +125,6 @@ def test_a_test_set_is_told_as_one(data_home, tmp_path):
     assert (row["state"], row["kind"], row["train"], row["test"]) == ("present", "test set", 0, 6)
 
 
-def test_a_table_of_images_with_columns_of_any_name(data_home, tmp_path):
-    source = write_miniature("concrete", tmp_path)
-    paths = sorted(path.relative_to(source) for path in source.rglob("*.jpg"))
-    rows = [(n, path, path.parts[0].lower(), n // 3) for n, path in enumerate(paths)]
-    write_table(source / "all.csv", ("nr", "where", "kind", "camera"), rows)
-    chosen = ["--image-column", "where", "--label-column", "kind", "--group-column", "camera"]
-    output = data("add", "x", "--from", source, "--size", 8, "--layout", "csv-table", *chosen)
-    assert (
-        "note: all.csv: images in column 'where', classes in 'kind', groups in 'camera'" in output
-    )
-    assert "held out with seed 0, whole groups" in output
-    assert json.loads(data("info", "x", "--json"))["classes"] == ["negative", "positive"]
-
-
-def test_what_fails_says_what_else_it_could_be(data_home, tmp_path):
-    source = write_miniature("concrete", tmp_path)
-    write_table(source / "notes.csv", ("name", "class"), [("Jane", "7b")])
-    arguments = ["add", "x", "--from", str(source), "--size", "8", "--layout"]
-    with pytest.raises(UserError, match=r"notes.csv has name, class: none names images"):
-        RUNNER.invoke(data_app, [*arguments, "csv-table"], catch_exceptions=False)
-    folders = [source / "Positive", source / "Negative"]
-    for folder, name in zip(folders, ("a", "b"), strict=True):
-        folder.rename(source / name)
-    output = data(*arguments[:-1])
-    assert "2 classes" in output
-    assert "notes.csv has name, class: none names images of this folder" in output
-
-
 def test_names_do_not_command_the_terminal(data_home, tmp_path):
     """Names of classes are anybody's text: a line each, without control characters."""
     source = tmp_path / "odd"
@@ -214,20 +185,6 @@ def test_many_classes_are_some_of_them(data_home, tmp_path):
     dataset = add_dataset("cifar100", source)
     sheet = contact_sheet(dataset)
     assert sheet.height == TITLE + ROWS * (SIDE + GAP)
-
-
-def test_the_command_writes_a_png_and_no_half_of_one(data_home, tmp_path):
-    add_dataset("natural", write_miniature("natural", tmp_path), size=16)
-    target = tmp_path / "sheet.png"
-    arguments = ["info", "natural", "--picture", str(target)]
-    result = CliRunner().invoke(data_app, arguments, catch_exceptions=False)
-    assert result.exit_code == 0
-    assert result.stdout.splitlines()[-1] == f"picture: {target}"
-    with Image.open(target) as sheet:
-        assert sheet.format == "PNG"
-    first = target.read_bytes()
-    CliRunner().invoke(data_app, arguments, catch_exceptions=False)
-    assert target.read_bytes() == first
 
 
 def test_a_test_set_and_several_labels_have_a_sheet_too(data_home, tmp_path):

@@ -60,29 +60,6 @@ def test_files_are_kept_and_give_the_pixels_of_the_raw_form(both, small):
     np.testing.assert_array_equal(jpeg.statistics(), raw.statistics())
 
 
-@pytest.mark.parametrize(
-    "index",
-    [
-        3,
-        -1,
-        np.int64(7),
-        slice(5, 2, -1),
-        slice(0, 0),
-        np.array([9, 3, 3, 28]),
-        np.array([], np.int64),
-        np.arange(6).reshape(2, 3),
-        np.arange(30) % 7 == 0,
-        [1, 2],
-    ],
-    ids=lambda index: type(index).__name__,
-)
-def test_it_is_indexed_like_an_array(both, index):
-    raw, jpeg = (dataset.images("train") for dataset in both)
-    np.testing.assert_array_equal(jpeg[index], raw[index])
-    with pytest.raises(IndexError):
-        jpeg[30]
-
-
 def test_any_number_of_threads_may_read(both):
     raw, jpeg = (dataset.images("train") for dataset in both)
     rows = np.random.default_rng(0).integers(0, 30, (40, 5))

@@ -34,12 +34,3 @@ def test_sign_language_digits(data_home: Path, shared_data: Path):
     assert dataset.counts("test").images == pytest.approx(0.2 * 2062, abs=5)
     assert dataset.meta.holdout is not None
     dataset.verify()
-
-
-def test_ants_and_bees(data_home: Path, shared_data: Path):
-    """A GIF that says "not found" and two .DS_Store files are no images of the dataset."""
-    dataset = add_dataset("ants", shared_data / "ants-and-bees.tar.gz", size=64)
-    assert dataset.classes == ("ants", "bees")
-    assert (dataset.counts("train").images, dataset.counts("test").images) == (244, 153)
-    assert dataset.meta.holdout is None
-    assert dataset.meta.ignored == 3

@@ -186,16 +186,6 @@ def test_a_manifest_of_a_part_takes_that_part(data_home, tmp_path):
     assert again.meta.ignored > part.meta.ignored
 
 
-@pytest.mark.parametrize("name", ["cifar10", "imagenet_kaggle", "powerline", "insects"])
-def test_whatever_the_layout(data_home, tmp_path, name):
-    source = write_miniature(name, tmp_path)
-    first = add_dataset("first", source, size=8)
-    archive = shutil.make_archive(str(tmp_path / "all"), "zip", source)
-    again = add_dataset("again", Path(archive), size=8, split_from=first.folder / "split.csv")
-    assert again.content_hash == first.content_hash
-    assert (again.folder / "split.csv").read_bytes() == (first.folder / "split.csv").read_bytes()
-
-
 def test_another_download_of_the_same_images(data_home, ham):
     """The part folders of HAM10000 have other names, depending on where it is from."""
     source, manifest = ham
@@ -269,14 +259,12 @@ HASH = "0" * 32
     ("text", "reason"),
     [
         ("", "its columns must be image, blake3, split, class, group"),
-        ("image,split\n", "its columns must be"),
         ("image,blake3,split,class,group\n", "no image in it"),
         (f"image,blake3,split,class,group\na,{HASH},train,x\n", "line 2 has 4 columns"),
         (f"image,blake3,split,class,group\na,{HASH},val,x,\n", "split 'val'; legal: train"),
         ("image,blake3,split,class,group\na,abc,train,x,\n", "'abc' is not a content hash"),
         (f"image,blake3,split,class,group\na,{HASH},train,x,\na,{HASH},test,x,\n", "listed twice"),
         ('image,blake3,split,class,group\n"a,\n', "not a manifest"),
-        ("\0" * 100, "not a manifest"),
         ("x" * 200_000, "not a manifest"),
     ],
 )

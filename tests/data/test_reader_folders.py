@@ -39,34 +39,6 @@ def test_each_layout_is_recognised_also_inside_other_folders(tmp_path, name, wra
     assert listing.root == (f"archive/{name}" if wrapped else "")
 
 
-@pytest.mark.parametrize("name", WRITERS)
-@pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_an_archive_is_as_the_folder(tmp_path, name, kind):
-    source = write_miniature(name, tmp_path)
-    folder = read(source)
-    listing = read(archived(tmp_path, name, kind))
-    assert (listing.layout, listing.classes) == (folder.layout, folder.classes)
-    for split in ("train", "test"):
-        found, expected = getattr(listing, split), getattr(folder, split)
-        assert [(e.label, e.group) for e in found or []] == [
-            (e.label, e.group) for e in expected or []
-        ]
-
-
-def archived(folder: Path, name: str, kind: str) -> Path:
-    return Path(shutil.make_archive(str(folder / "archive"), kind, folder, name))
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_examples_are_sorted_and_there(tmp_path, name):
-    listing = read(write_miniature(name, tmp_path))
-    for split in (listing.train, listing.test or []):
-        found = [example.name for example in split]
-        assert found == sorted(found)
-        assert len(set(found)) == len(found)
-        assert all(e.pixels is not None or (tmp_path / name / e.name).is_file() for e in split)
-
-
 def test_class_folders(tmp_path):
     source = write_miniature("concrete", tmp_path)
     (source / "readme.txt").write_text("hello")
@@ -78,13 +50,6 @@ def test_class_folders(tmp_path):
     assert counts(listing, listing.train) == {"Negative": 15, "Positive": 15}
     assert listing.test is None
     assert listing.ignored == 3
-
-
-def test_suffixes_of_any_case_and_images_deep_in_a_class(tmp_path):
-    random = np.random.default_rng(0)
-    for name in ("a/1.JPG", "a/deep/er/2.Png", "b/1.jpeg", "b/2.TIF"):
-        save(tmp_path / name, random, 0)
-    assert counts(read(tmp_path), read(tmp_path).train) == {"a": 2, "b": 2}
 
 
 @pytest.mark.parametrize("name", ["val", "valid", "validation", "Validation", "test"])
@@ -188,9 +153,6 @@ def test_links_are_followed_but_not_in_circles(tmp_path):
     assert len(listing.test or []) == 48
 
 
-RANDOM = np.random.default_rng(0)
-
-
 def test_keys_and_names_are_each_one_reader():
     for names in ([reader.key for reader in READERS], [reader.layout for reader in READERS]):
         assert len(set(names)) == len(names)
@@ -271,11 +233,6 @@ def test_species_keys_are_sorted_as_strings_and_the_map_is_kept(data_home, tmp_p
     train = [line for line in lines if ",train," in line]
     for line, label in zip(train, dataset.labels("train"), strict=True):
         assert line.split("/")[0] == keys[label]
-
-
-def test_unlabelled_images_are_ignored_with_a_word(tmp_path):
-    notes = read(write_miniature("natural", tmp_path)).notes
-    assert notes == ("seg_pred: 5 images not read, neither of train nor of test",)
 
 
 KAGGLE_TABLE = "LOC_val_solution.csv"

@@ -50,40 +50,22 @@ def test_one_group_and_no_bottleneck_where_they_are_left_out(left_out: Any) -> N
     assert halved.groups == (1, 1)
 
 
-def test_derived_widths() -> None:
-    assert SMALL.bottleneck_widths == (8, 8, 8, 16)
-    assert SMALL.groups == (1, 2, 4, 16)
-
-
-def test_defaults_may_be_left_out_of_a_mapping() -> None:
-    values = {key: SMALL.to_dict()[key] for key in ("depths", "widths", "bottleneck_ratios")}
-    a = Architecture.from_dict({**values, "group_widths": [8, 4, 2, 1]})
-    assert (a.strides, a.stem, a.stem_width) == ((1, 2, 2, 2), "imagenet", 32)
-    assert a.widths == SMALL.widths
-
-
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
         ({"depths": [1, 2, 0, 1]}, "depths: 0 is not a whole number from 1 to 128"),
         ({"depths": [1, 2, 1]}, r"depths: \[1, 2, 1\] has 3 values, not 4"),
         ({"depths": 3}, "depths: 3 is not a list of 4 whole numbers"),
-        ({"depths": "1234"}, "depths: '1234' is not a list"),
-        ({"depths": [1, 2, True, 1]}, "depths: True is not a whole number"),
-        ({"widths": [8, 16, 32.5, 64]}, "widths: 32.5 is not a whole number"),
         ({"widths": [8, 16, 30, 64]}, "stage 3: width 30 is not divisible by bottleneck ratio 4"),
         ({"group_widths": [8, 3, 2, 1]}, r"stage 2: bottleneck width 8 .* by group width 3"),
-        ({"group_widths": [8, 16, 2, 1]}, r"stage 2: bottleneck width 8 .* by group width 16"),
         ({"bottleneck_ratios": 0}, "bottleneck_ratios: 0 is not a list of 4"),
         ({"bottleneck_ratios": np.ones(4, int)}, "bottleneck_ratios: array.* is not a list of 4"),
         ({"group_widths": ""}, "group_widths: '' is not a list of 4"),
         ({"group_widths": [8, 4, 2]}, r"group_widths: \[8, 4, 2\] has 3 values, not 4"),
-        ({"strides": [1, 2, 2]}, r"depths: \[1, 2, 1, 1\] has 4 values, not 3"),
         ({"strides": [1] * 9}, "strides: 9 stages .* are more than 8"),
         ({"strides": [1, 2, 0, 2]}, "strides: 0 is not a whole number from 1 to 2,048"),
         ({"block": "plain"}, "block: 'plain' is unknown.*; legal: bottleneck, basic, vanilla"),
         ({"block": "basic"}, "stage 2: basic blocks have neither bottleneck nor groups"),
-        ({"block": "vanilla"}, "stage 2: vanilla blocks have neither bottleneck nor groups"),
         ({"se_ratio": -0.25}, "se_ratio: -0.25 is not a number from 0 to 1"),
         ({"se_ratio": 0.25, "block": "basic"}, "se_ratio: squeeze-and-excitation is for bott"),
         ({"stem": "imagnet"}, r"'imagnet' is unknown \(did you mean 'imagenet'\?\); legal: imag"),

@@ -4,14 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anynet_study.design_space import AnyNet, RegNet
 from anynet_study.design_space.distribution import (
     Distribution,
     log_uniform,
-    ranged,
     uniform,
     words_of,
 )
@@ -62,46 +60,6 @@ def test_the_laws_of_depths_and_widths_of_the_paper_s_space() -> None:
         (law,) = laws[name]
         assert max(probabilities(law)) - min(probabilities(law)) <= Fraction(1, 2**32)
     assert float(RegNet().distributions["depth"].probability(12)) == pytest.approx(1 / 17)
-
-
-@given(distributions(), st.lists(st.integers(0, 2**32 - 1)))
-@settings(derandomize=True, deadline=None)
-def test_every_word_draws_the_value_whose_interval_it_is_in(
-    distribution: Distribution, words: list[int]
-) -> None:
-    last = distribution.last_words
-    tried = np.unique(np.concatenate([last, last + np.uint32(1), np.array(words, np.uint32)]))
-    expected = distribution.values[np.searchsorted(last, tried)]
-    assert distribution.draw(tried.astype(np.int64)).tolist() == expected.tolist()
-
-
-def test_draws_keep_the_shape_of_the_words() -> None:
-    words = words_of(3, 0, 50, 6)
-    drawn = log_uniform(8, 1024, 8).draw(words)
-    assert drawn.shape == (6, 50)
-    assert drawn[4].tolist() == log_uniform(8, 1024, 8).draw(words[4]).tolist()
-
-
-def test_ranges_by_the_name_of_their_distribution() -> None:
-    assert ranged("uniform", 4, 12, 4).values.tolist() == [4, 8, 12]
-    log = ranged("log_uniform", 4, 12, 4)
-    assert log.last_words.tolist() == log_uniform(4, 12, 4).last_words.tolist()
-
-
-@given(
-    st.integers(0, 2**64 - 1),
-    st.integers(0, 500),
-    st.integers(1, 40),
-    st.integers(1, 16).map(lambda half: 2 * half),
-)
-@settings(derandomize=True, deadline=None)
-def test_words_are_those_of_one_stream_wherever_one_begins(
-    seed: int, first: int, count: int, columns: int
-) -> None:
-    stream = np.random.Philox(key=seed).random_raw((first + count) * columns // 2).tolist()
-    halves = [half for raw in stream for half in (raw & 0xFFFFFFFF, raw >> 32)]
-    expected = np.array(halves[first * columns :]).reshape(count, columns)
-    assert np.array_equal(words_of(seed, first, count, columns), expected.T)
 
 
 def test_words_far_down_the_stream() -> None:

@@ -4,11 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from architecture_strategies import architectures
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from anynet_study.design_space import Architecture, DesignSpace, memory
+from anynet_study.design_space import Architecture, memory
 from anynet_study.design_space.memory import saved_tensors_by_part
 from anynet_study.design_space.networks import (
     MAX_DEPTH,
@@ -36,44 +33,6 @@ def test_a_small_network_by_hand() -> None:
     buffers = 4 * statistics + 5 * 8
     held = 4 * 3 * parameters + buffers + 4 * (floats + statistics) + head
     assert SMALL.training_memory(2, 3, 5) == held + 4 * 2 * 5
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        {},
-        {"base": "regnety", "se_ratio": 0.1},
-        {"block": "basic", "stem": "cifar", "strides": [1, 2]},
-        {"block": "vanilla", "stem": "simple", "strides": [1, 2, 1, 2, 2]},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("kind", [np.int64, np.float64])
-def test_a_population_at_once_is_each_one_alone(spec: dict[str, Any], kind: type) -> None:
-    population = DesignSpace.from_spec(spec).sample(50, seed=5)
-    alone = [one.networks() for one in population]
-    fields = ("depths", "widths", "bottleneck_widths", "group_widths")
-    joined = (np.hstack([getattr(one, name) for one in alone]).astype(kind) for name in fields)
-    together = Networks(*joined, population[0].skeleton)
-    found = memory.training_memory(together, 97, 10, 7)
-    assert found.dtype == kind
-    assert found.tolist() == [a.training_memory(7, 97, 10) for a in population]
-
-
-@given(architectures(), st.integers(1, 300), st.integers(1, 2000), st.integers(1, 512))
-@settings(derandomize=True, deadline=None)
-def test_a_step_takes_more_than_it_holds(
-    a: Architecture, resolution: int, classes: int, batch: int
-) -> None:
-    networks = a.networks()
-    parts = memory.training_memory_by_part(networks, resolution, classes, batch)
-    total = a.training_memory(batch, resolution, classes)
-    assert sum(int(part.sum()) for part in parts) == total
-    saved = sum(
-        int(part.sum()) for part in saved_tensors_by_part(networks, resolution, classes, batch)
-    )
-    assert total > saved + 12 * a.parameters(classes)
-    assert a.training_memory(batch + 1, resolution, classes) > total
 
 
 @pytest.mark.parametrize("block", ["bottleneck", "basic", "vanilla"])

@@ -160,12 +160,3 @@ def test_the_record_redraws_the_population(drawn: Population) -> None:
     assert names == ["at", "filter", "subsample", "select", "first"]
     assert (record["count"], record["resolution"], record["derived"][-1]["left"]) == (60, 32, 3)
     assert redrawn(record).equals(last)
-
-
-def test_weights_stay_with_their_architectures() -> None:
-    strata = {"of": "depth", "edges": [12, 20]}
-    drawn = DesignSpace.anynetx().sample(30, strata=strata)
-    part = drawn.subsample(9, seed=2).at(64, 10)
-    weight = dict(zip(drawn.ids, drawn.table["weight"].to_pylist(), strict=True))
-    assert part.table["weight"].to_pylist() == [weight[one] for one in part.ids]
-    assert redrawn(part.sampling).equals(part)

@@ -5,8 +5,6 @@ from fractions import Fraction
 import numpy as np
 import plain_sampler
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from anynet_study.design_space.regnet import MULTIPLIER_STEP, SLOPE_STEP, linear_stages
 
@@ -33,25 +31,6 @@ def exact(numbers: Numbers) -> tuple[list[int], list[int], bool]:
     return [per_block.count(w) for w in widths], widths, levels[-1][0] + 1 == len(widths)
 
 
-NUMBERS = st.tuples(
-    st.integers(1, 70),
-    st.integers(1, 40).map(lambda n: 8 * n),
-    st.integers(1, 3000),
-    # Squares of whole numbers and quarters are where ties are.
-    st.integers(1100, 4000) | st.sampled_from([1210, 1440, 1690, 1960, 2250, 2560, 2890, 3240]),
-)
-
-
-@pytest.mark.slow
-@given(st.lists(NUMBERS, min_size=1, max_size=20), st.integers(1, 8))
-@settings(derandomize=True, deadline=None, max_examples=60)
-def test_equal_to_exact_arithmetic(numbers: list[Numbers], stages: int) -> None:
-    for ours, one in zip(vectorised(numbers, stages), numbers, strict=True):
-        depths, widths, whole = exact(one)
-        legal = len(widths) == stages and widths[-1] <= plain_sampler.WIDEST and whole
-        assert ours == ((depths, widths) if legal else None)
-
-
 @pytest.mark.parametrize(
     ("numbers", "depths", "widths"),
     [
@@ -66,11 +45,3 @@ def test_ties_are_those_of_exact_arithmetic(
 ) -> None:
     assert exact(numbers) == (depths, widths, True)
     assert vectorised([numbers], len(widths)) == [(depths, widths)]
-
-
-def test_networks_that_skip_a_level_or_have_two_of_one_width_are_not_drawn() -> None:
-    skipping = (3, 8, 400, 2000)  # widths 8, 48 and 88: levels 0, 3 and 3
-    alike = (16, 8, 1, 1100)  # 8.8 and 9.68 go to 8, too
-    assert exact(skipping)[1:] == ([8, 64], False)
-    assert exact(alike)[2] is False
-    assert vectorised([skipping], 2) == vectorised([alike], len(exact(alike)[1])) == [None]

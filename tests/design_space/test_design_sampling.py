@@ -9,7 +9,7 @@ import pytest
 from sampling_cases import CASES, TOY, bounds
 from scipy import stats
 
-from anynet_study.design_space import Architecture, DesignSpace, sampling
+from anynet_study.design_space import DesignSpace, sampling
 from anynet_study.errors import UserError
 
 
@@ -48,11 +48,6 @@ def test_a_smaller_sample_is_a_prefix_of_a_larger_one() -> None:
     assert larger.table.slice(0, 40).equals(smaller.table)
 
 
-def test_seeds_give_different_samples() -> None:
-    samples = [TOY.sample(40, (0.6e6, 0.9e6), 9, 7, seed=seed).ids for seed in (0, 1, 2**64 - 1)]
-    assert len({*samples[0], *samples[1], *samples[2]}) > 110
-
-
 def test_the_record_tells_how_many_candidates_were_in_the_band() -> None:
     record = TOY.sample(30, (0.6e6, 0.9e6), 9, 7).sampling
     assert record["acceptance"] == record["in_band"] / record["in_space"]
@@ -69,7 +64,6 @@ def test_the_record_tells_how_many_candidates_were_in_the_band() -> None:
         ({"count": 0}, "count: 0 is not a whole number"),
         ({"count": 5, "seed": -1}, "seed: -1 is not a whole number"),
         ({"count": 5, "flops": (2, 1)}, r"flops: \(2, 1\): legal: \[lowest, highest\] multiply-a"),
-        ({"count": 5, "flops": (0, float("nan"))}, "flops: .*: legal: "),
         ({"count": 5, "flops": 4e8}, r"flops: 400000000.0: legal: \[lowest, highest\]"),
         ({"count": 5, "flops": "12"}, "flops: '12': legal: "),
         ({"count": 5, "activations": (0, 2**53)}, r"activations: .*: legal: .* below 2\^53"),
@@ -94,9 +88,3 @@ def test_sampling_and_files_need_neither_torch_nor_pandas() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr
-
-
-def test_every_sampled_architecture_is_legal_and_different() -> None:
-    population = TOY.sample(300, seed=2)
-    assert len(set(population.ids)) == len(set(population)) == 300
-    assert all(isinstance(one, Architecture) for one in population)

@@ -6,56 +6,8 @@ import pytest
 
 from anynet_study.design_space import DesignSpace
 from anynet_study.design_space.anynet import AnyNet
-from anynet_study.design_space.networks import Skeleton
-from anynet_study.design_space.regnet import RegNet
 from anynet_study.design_space.space import SPACES
 from anynet_study.errors import UserError
-
-SIMPLE = Skeleton("simple", 32, (2, 2, 2, 2))
-
-
-def test_the_name_alone_is_the_paper_s_space() -> None:
-    space = DesignSpace.from_spec("anynetx")
-    assert space == DesignSpace.anynetx() == DesignSpace.from_spec({})
-    assert space == DesignSpace(Skeleton(), AnyNet())
-    stages = space.stages
-    assert isinstance(stages, AnyNet)
-    assert (stages.depths, stages.widths, stages.width_divisor) == (((1, 16),), ((8, 1024),), 8)
-    assert stages.bottleneck_ratios == (1, 2, 4)
-    assert stages.group_widths == (1, 2, 4, 8, 16, 32)
-    assert (stages.depth_distribution, stages.width_distribution) == ("log_uniform",) * 2
-    assert stages.quantization == "ceil"
-    assert (space.skeleton.stem, space.skeleton.stem_width) == ("imagenet", 32)
-    assert (space.skeleton.strides, space.skeleton.block) == ((1, 2, 2, 2), "bottleneck")
-
-
-#: Paper 1's successors: what is shared, what does not decrease.
-ANYNETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "anynetxa": ((), ()),
-    "anynetxb": (("bottleneck_ratios",), ()),
-    "anynetxc": (("bottleneck_ratios", "group_widths"), ()),
-    "anynetxd": (("bottleneck_ratios", "group_widths"), ("widths",)),
-    "anynetxe": (("bottleneck_ratios", "group_widths"), ("depths", "widths")),
-}
-
-
-@pytest.mark.parametrize("name", ANYNETS)
-def test_anynetxa_to_e_add_one_constraint_after_the_other(name: str) -> None:
-    shared, non_decreasing = ANYNETS[name]
-    expected = AnyNet(shared=shared, non_decreasing=non_decreasing)
-    assert DesignSpace.from_spec(name) == DesignSpace(SIMPLE, expected)
-
-
-def test_regnets_have_the_ranges_of_their_paper() -> None:
-    regnetx, regnety = (DesignSpace.from_spec(name) for name in ("regnetx", "regnety"))
-    assert regnetx == DesignSpace(SIMPLE, RegNet())
-    assert regnety.stages == regnetx.stages
-    assert (regnetx.skeleton.se_ratio, regnety.skeleton.se_ratio) == (0, 0.25)
-    stages = regnetx.stages
-    assert isinstance(stages, RegNet)
-    assert (stages.depth, stages.depth_distribution) == ((12, 28), "uniform")
-    assert (stages.initial_width, stages.distribution) == ((8, 256), "log_uniform")
-    assert (stages.slope, stages.width_multiplier) == ((8, 256), (1.5, 3))
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -124,28 +76,20 @@ MISTAKES: list[tuple[Any, str]] = [
     ("anynet", r"base: 'anynet' is unknown \(did you mean 'anynetx'\?\); legal: anynetx, anyn"),
     (3, "3 is neither a name nor a mapping"),
     ({"base": "regnet"}, r"base: 'regnet' is unknown \(did you mean 'regnet[xy]'\?\)"),
-    ({"base": None}, "base: None is unknown; legal: anynetx"),
     ({"depth": [1, 4]}, r"key 'depth' is unknown \(did you mean 'depths'\?\); legal: base, dep"),
-    ({**REGNET, "depths": [4, 9]}, r"key 'depths' is unknown \(did you mean 'depth'\?\)"),
-    ({**REGNET, "shared": ["widths"]}, "key 'shared' is unknown; legal: base, depth, initial"),
     # Ranges
     ({"depths": [1, 2, 3]}, r"depths \(lowest, highest\): \[1, 2, 3\] has 3 values, not 2"),
     ({"depths": [4, 1]}, "depths: the lowest, 4, is above the highest, 1"),
     ({"depths": [0, 4]}, "0 is not a whole number from 1 to 128"),
-    ({"depths": [1.0, 4]}, "1.0 is not a whole number from 1 to 128"),
     ({"depths": "1-4"}, r"depths \(lowest, highest\): '1-4' is not a list of 2"),
     ({"depths": [[1, 2], [1, 2]]}, "depths: 2 ranges for 4 stages; give one, or 4"),
     ({"depths": [[1, 2], 3, 4, 5]}, r"depths \(lowest, highest\): 3 is not a list of 2"),
     ({"widths": [8, 100]}, "widths: 100 is not a multiple of width_divisor 8"),
     ({"widths": [[8, 16], [8, 16], [8, 12], [8, 16]]}, "widths: 12 is not a multiple of width_d"),
-    ({"widths": [8, 8192]}, "8192 is not a whole number from 1 to 4,096"),
     ({"width_divisor": 0}, "width_divisor: 0 is not a whole number from 1 to 4,096"),
-    ({"width_divisor": 16}, "widths: 8 is not a multiple of width_divisor 16"),
     # Sets
     ({"bottleneck_ratios": [1, 3]}, "width_divisor: 8 is not a multiple of ratio 3"),
-    ({"bottleneck_ratios": []}, r"\[\] is not a list of one or more whole numbers"),
     ({"group_widths": [1, 2, 2]}, r"group_widths: \[1, 2, 2\] names a value twice"),
-    ({"group_widths": [0]}, "group_widths: 0 is not a whole number from 1 to 8,192"),
     # Distributions and constraints
     (
         {"depth_distribution": "normal"},
@@ -164,24 +108,19 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"non_decreasing": ["strides"]}, "non_decreasing: 'strides' is unknown"),
     # Skeletons: the rest in test_design_architecture
     ({"stem_width": 8193}, "stem_width: 8193 is not a whole number from 1 to 8,192"),
-    ({"strides": []}, r"strides: \[\] is not a list of one or more whole numbers"),
     ({"se_ratio": float("nan")}, "se_ratio: nan is not a number from 0 to 1"),
-    ({"se_ratio": "0.25"}, "se_ratio: '0.25' is not a number from 0 to 1"),
     ({"block": "vanilla", "group_widths": [8]}, "group_widths: vanilla blocks have none; leave"),
     # RegNets
     ({**REGNET, "block": "basic"}, "block: RegNets are made of bottleneck blocks, not basic"),
-    ({**REGNET, "depth": [3, 9]}, "depth: 3 is not a whole number from 4 to 128"),
     ({**REGNET, "strides": [2] * 5, "depth": [4, 9]}, "depth: 4 is not a whole number from 5"),
     ({**REGNET, "initial_width": [8, 20]}, "initial_width: 20 is not a multiple of 8"),
     ({**REGNET, "slope": 8}, "slope: 8 is not a list of lowest and highest"),
     ({**REGNET, "slope": [0, 8]}, "slope: 0 is not a number from 0.1 to 8192"),
     ({**REGNET, "slope": [8, 9.25]}, "slope: 9.25 is not a multiple of 0.1"),
     ({**REGNET, "slope": [9, 8]}, "slope: the lowest, 9, is above the highest, 8"),
-    ({**REGNET, "slope": [8, float("nan")]}, "slope: nan is not a number from 0.1 to 8192"),
     ({**REGNET, "width_multiplier": [1.0, 2]}, "width_multiplier: 1.0 is not a number from 1.1"),
     ({**REGNET, "width_multiplier": [1.5, 1.5005]}, "1.5005 is not a multiple of 0.001"),
     ({**REGNET, "quantization": "floor"}, "quantization: 'floor' is unknown; legal: ceil, nearest"),
-    ({"quantization": "round"}, "quantization: 'round' is unknown; legal: ceil, nearest"),
     (
         {**REGNET, "bottleneck_ratios": [3]},
         "multiples of 8, which is not one of ratio 3",

@@ -13,7 +13,6 @@ from anynet_study.cli.dry_run import print_cost
 from anynet_study.dispatch.calibration import (
     calibrate,
     kept_weights,
-    latest_runs,
     with_what_is_left,
 )
 from anynet_study.dispatch.opened import OpenStudy, open_sweep
@@ -68,33 +67,6 @@ def timings(folder: Path):
     reader = JournalReader(folder)
     reader.read()
     return reader.timings()
-
-
-def test_completed_runs_are_measured_with_what_came_first(tmp_path: Path, study: OpenStudy):
-    a, b, c, d, e = study.plan[:5]
-    write(tmp_path, "one", [took(a, 3.0, 100.0), took(b, 2.0, 103.0)])
-    failed = took(c, 1.0, 90.0, status="failed", failure_kind="code", error=float("nan"))
-    write(tmp_path, "two", [failed, took(d, 5.0, 91.0), took(e, 1.0, 99.0, status="diverged")])
-    runs = latest_runs(study.plan, timings(tmp_path))
-    assert [run.run_id for run in runs] == [d.run_id, a.run_id, b.run_id]
-    assert [run.first for run in runs] == [False, True, False]
-    assert [run.ended for run in runs] == [96.0, 103.0, 105.0]
-    latest = latest_runs(study.plan, timings(tmp_path), most=2)
-    assert [run.run_id for run in latest] == [a.run_id, b.run_id]
-
-
-def test_planned_lengths_are_training_and_evaluations(study: OpenStudy, tmp_path: Path):
-    (tmp_path / "plain.yaml").write_text(SWEEP[: SWEEP.index("evaluations")])
-    plain = open_sweep(tmp_path / "plain.yaml")
-    more = {run.run_id: run.seconds for run in study.plan}
-    for run in plain.plan:
-        (setting,) = [it for it in study.plan.settings if it.dataset == run.dataset]
-        assert len(setting.tests) == (3 if run.dataset == "digits" else 2)
-        groups = plain.population.select([run.spec.architecture.id]).groups
-        features = evaluation_features(groups, setting.tests, run.spec.recipe.resolution)
-        added = CPU_CORE.seconds(features)[0]
-        assert added > 0
-        assert more[run.run_id] == pytest.approx(run.seconds + added)
 
 
 def training_seconds(study: OpenStudy) -> FloatArray:

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
 from anynet_study.data import Variant, load_dataset, make_view
@@ -85,14 +83,6 @@ def test_what_is_on_tiny_maps_is_counted_there():
     assert table.spatial_outputs == 2 * 8 * (16**2 + 8**2 + 4**2)
 
 
-def test_excitations_and_other_blocks_have_features():
-    plain = Architecture((1, 2), (16, 24), strides=(1, 2), block="basic")
-    excited = Architecture((1, 2), (16, 24), strides=(1, 2), se_ratio=0.25)
-    table = run_features(groups_of([plain, excited]), WORK)
-    assert table.shape == (2, len(Features._fields))
-    assert (CPU_CORE.seconds(table) > 0).all()
-
-
 def test_all_at_once_is_one_at_a_time_and_in_order(population: Population):
     cifar = Architecture((2, 2), (8, 16), strides=(1, 2), stem="cifar")  # of another frame
     networks = [*population, cifar, *population]
@@ -100,27 +90,6 @@ def test_all_at_once_is_one_at_a_time_and_in_order(population: Population):
     assert np.array_equal(together, [run_features(groups_of([it]), WORK)[0] for it in networks])
     one_by_one = [V100.seconds(row[None])[0] for row in together]
     assert V100.seconds(together) == pytest.approx(one_by_one, rel=1e-12)
-
-
-@given(
-    st.integers(1, 400),
-    st.integers(0, 400),
-    st.integers(1, 4),
-    st.integers(4, 64),
-    st.sampled_from(["train_images", "test_images", "epochs", "resolution"]),
-)
-@settings(derandomize=True, deadline=None, max_examples=60)
-def test_more_work_never_takes_less(train: int, test: int, epochs: int, side: int, more: str):
-    network = groups_of([Architecture((1, 2, 1, 1), (8, 16, 16, 24))])
-
-    def seconds(scale: int) -> float:
-        grown = {"train_images": train, "test_images": test, "epochs": epochs, "resolution": side}
-        grown[more] *= scale
-        recipe = Recipe(epochs=grown["epochs"], batch_size=32, resolution=grown["resolution"])
-        work = Workload.of(recipe, grown["train_images"], grown["test_images"], side, 10)
-        return float(CPU_CORE.seconds(run_features(network, work))[0])
-
-    assert seconds(2) >= seconds(1) > 0
 
 
 def test_steps_parts_and_a_trained_head_are_counted():

@@ -191,6 +191,13 @@ def test_a_command_that_is_slow_or_missing_is_an_answer(site: Path) -> None:
     assert ask("no-such-command").error == "there is no command no-such-command"
 
 
+def test_of_many_lines_on_a_failure_the_one_that_says_why_is_told(site: Path) -> None:
+    command("lost", "printf 'lost: error: no\\nlost: fatal: no configuration\\n' >&2; exit 1")
+    command("left", "printf 'left: error: no such job\\nleft: error: nor that\\n' >&2; exit 1")
+    assert ask("lost").error == "lost: fatal: no configuration"
+    assert ask("left").error == "left: error: no such job"
+
+
 def test_the_command_s_table_fits_and_json_has_it_all(
     site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -115,21 +115,6 @@ def ids(live: Sequence[ledger.LiveJob]) -> list[tuple[str, tuple[str, ...]]]:
     return [(each.job.job_id, each.job.runs) for each in live]
 
 
-def test_slurm_jobs_are_those_that_bear_a_mark_of_the_study(tmp_path: Path, squeue: Squeue) -> None:
-    path = tmp_path / "jobs"
-    mark = slurm_job(path, "7", ["0", "1"])
-    squeue(
-        "7|RUNNING|1795317349|node8|None|",  # an id is used again
-        f"8|PENDING|N/A||Resources|a|{mark}",
-        f"9|RUNNING|1795317349|node7|None|{mark}",
-    )
-    waits, runs = ledger.live_jobs(path)
-    assert (waits.job.job_id, waits.state, waits.started) == ("8", "pending", None)
-    assert (waits.reason, waits.job.runs) == ("Resources", ("0", "1"))
-    assert (runs.job.job_id, runs.state, runs.started) == ("9", "running", 1795317349.0)
-    assert runs.host == "node7"
-
-
 def test_tasks_of_an_array_have_its_id(tmp_path: Path, squeue: Squeue) -> None:
     path = tmp_path / "jobs"
     token = ledger.intend(path, ["a b", "c", "d e f"])
@@ -158,13 +143,6 @@ def test_an_intention_whose_launcher_was_killed_is_found_by_its_token(
     assert [job.job_id for job in ledger.submitted_jobs(path)] == [job_id]
     squeue()
     assert ledger.live_jobs(path) == []
-
-
-def test_what_slurm_refused_is_no_job(tmp_path: Path, squeue: Squeue) -> None:
-    path = tmp_path / "jobs"
-    token = ledger.intend(path, ["a"])
-    ledger.settle(path, token, "")
-    assert list(ledger.submissions(path)) == []
 
 
 @pytest.mark.slow

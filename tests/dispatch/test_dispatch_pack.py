@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,22 +83,6 @@ def test_every_run_is_in_one_cohort_of_its_like(plan: list[PlannedRun], at_once:
         assert len({(run.dataset, run.recipe, run.replicate) for run in cohort}) == 1
         lengths = [run.seconds for run in cohort]
         assert lengths == sorted(lengths)
-
-
-@pytest.mark.slow
-@given(plans(), st.integers(2, 5))
-def test_what_others_start_from_comes_before_them(plan: list[PlannedRun], at_once: int) -> None:
-    runs = [run for cohort in cohorts(plan, at_once) for run in cohort]
-    place = {run.run_id: number for number, run in enumerate(runs)}
-    for run in runs:
-        if run.spec.pretrained is not None:
-            start = run.run_id.replace("tuned", "scratch").replace(f"/{run.dataset}/", "/d0/")
-            assert place.get(start, -1) < place[run.run_id]
-
-
-@given(plans())
-def test_one_at_a_time_the_order_is_the_plans(plan: list[PlannedRun]) -> None:
-    assert list(cohorts(plan, 1)) == [[run] for run in plan]
 
 
 @given(plans(), st.integers(2, 3))

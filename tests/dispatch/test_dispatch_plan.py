@@ -15,7 +15,6 @@ from anynet_study.errors import UserError
 from anynet_study.planning.plan import Plan, make_plan
 from anynet_study.planning.settings import load_views
 from anynet_study.sweep import Sweep
-from anynet_study.training.spec import RunSpec
 
 #: Two recipes, one of which starts from the other's weights; two seeds for some.
 MORE = """
@@ -30,19 +29,6 @@ replicates: {count: 2, architectures: 3}
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     return planned(tmp_path_factory.mktemp("plan"), MORE)
-
-
-def test_every_id_is_the_hash_of_its_specification(plan: Plan) -> None:
-    assert len(plan) == len(list(plan)) == (4 + 3) * 5
-    for run in plan:
-        again = RunSpec(
-            run.spec.architecture,
-            run.spec.data,
-            run.spec.recipe,
-            run.replicate,
-            run.spec.pretrained,
-        )
-        assert run.run_id == again.run_id == run.spec.run_id
 
 
 def test_rows_come_complete_and_first_seeds_first(plan: Plan) -> None:
@@ -71,16 +57,6 @@ def test_runs_start_from_those_of_their_row_and_seed(plan: Plan) -> None:
     assert starting == {("digits", "basic")}
 
 
-def test_runs_are_found_by_id_in_order(plan: Plan) -> None:
-    chosen = [plan[30], plan[2], plan[17]]
-    ids = [run.run_id for run in chosen]
-    assert list(plan.find([*ids, "f" * 16, ids[0]])) == [plan[2], plan[17], plan[30]]
-    assert list(plan.find([])) == []
-    assert plan[-1] == list(plan)[-1]
-    with pytest.raises(IndexError):
-        plan[len(plan)]
-
-
 def test_a_part_of_a_plan_is_a_plan(plan: Plan) -> None:
     part = plan.where(lambda run: run.recipe == "basic")[2:9]
     runs = [run for run in plan if run.recipe == "basic"][2:9]
@@ -88,16 +64,6 @@ def test_a_part_of_a_plan_is_a_plan(plan: Plan) -> None:
     assert part.ids() == [run.run_id for run in runs]
     assert part.by_id == {run.run_id: run for run in runs}
     assert list(part.find([plan[0].run_id, runs[1].run_id])) == [runs[1]]
-
-
-def test_a_run_and_those_that_start_from_it_are_one_piece_of_work(plan: Plan) -> None:
-    packs = [[(run.dataset, run.recipe) for run in unit] for unit in units(plan)]
-    assert len(packs) == 7 * 3
-    assert packs[0][0] == ("digits", "basic")
-    assert set(packs[0][1:]) == {("blobs", "tuned"), ("digits-2", "tuned")}
-    assert packs[1:3] == [[("digits-2", "basic")], [("blobs", "basic")]]
-    without = plan.where(lambda run: run.recipe == "tuned")
-    assert [len(unit) for unit in units(without)] == [1] * 14
 
 
 # Recipes that start from others, have another stem or are for some architectures; aimed replicates.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from anynet_study.dispatch.recorded import JournalReader, Recorded
+from anynet_study.dispatch.recorded import JournalReader
 from anynet_study.store import (
     EvaluationRecord,
     EvaluationWriter,
@@ -124,19 +124,6 @@ def test_a_torn_tail_is_read_once_it_is_whole(tmp_path: Path) -> None:
         sizes.add(len(reader.read().runs))
     assert dict(reader.read().runs) == {"a": "completed", "b": "completed"}
     assert sizes == {0, 1, 2}
-
-
-def test_failures_are_in_the_order_in_which_they_ended(
-    tmp_path: Path, writer: JournalWriter
-) -> None:
-    with JournalWriter(tmp_path / "a-later-host-sorts-first.arrow") as other:
-        other.append(row("a", "failed", started=900.0, failure_kind="oom", host="n9"))
-    writer.append(row("a", "failed", started=100.0))
-    recorded = Recorded.read(tmp_path)
-    assert [(failure.kind, failure.host) for failure in recorded.failures["a"]] == [
-        ("node", "n1"),
-        ("oom", "n9"),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -126,22 +126,6 @@ def test_python_may_be_a_command_in_a_container() -> None:
     assert option(script, "signal") == "B:USR2@90"
 
 
-@pytest.mark.parametrize(
-    ("slurm", "longest", "expected"),
-    [
-        ({}, 0.0, ("120", "USR2@90")),
-        ({}, 7200.0, ("240", "USR2@90")),
-        ({"partition": "short"}, 7200.0, ("30", "USR2@90")),
-        ({"timeout_min": 5}, 7200.0, ("5", "USR2@50")),
-        ({"timeout_min": 1}, 0.0, ("1", "USR2@10")),
-        ({"time": 600, "signal_delay_s": 300}, 0.0, ("600", "USR2@300")),
-    ],
-)
-def test_time_limits(slurm: dict[str, Any], longest: float, expected: tuple[str, str]) -> None:
-    script = text(slurm, site=Site(longest_min={"short": 30.0}), longest=longest)
-    assert (option(script, "time"), option(script, "signal")) == expected
-
-
 def test_a_limit_that_the_warning_comes_before_is_refused() -> None:
     with pytest.raises(UserError, match="timeout_min: 1 minutes leave no time before the warning"):
         text({"timeout_min": 1, "signal_delay_s": 60})

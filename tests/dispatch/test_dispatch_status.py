@@ -14,6 +14,7 @@ from scripted_study import command
 from test_dispatch_recorded import row
 from tiny_study import Type
 
+from anynet_study.analyses.health import Concern
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.dispatch.recorded import JournalReader
@@ -82,12 +83,6 @@ def test_a_failed_run_that_a_later_job_has_is_under_way(tiny: OpenStudy) -> None
     assert (now.failed, now.running, now.unassigned) == (12, 1, 0)
 
 
-def test_cost_is_by_device(tiny: OpenStudy) -> None:
-    journal(tiny, [0, 1], seconds=1800.0)
-    journal(tiny, [2], "failed", seconds=900.0, device="NVIDIA H200")
-    assert status(tiny).hours == {"cpu": 1.0, "NVIDIA H200": 0.25}
-
-
 def test_status_shows_all_within_80_columns(tiny: OpenStudy, type_: Type) -> None:
     journal(tiny, [0, 1], seconds=1800.0, started=time.time() - 2000)
     journal(tiny, [2], "failed", failure_kind="oom", started=time.time() - 1000)
@@ -105,6 +100,15 @@ def test_status_shows_all_within_80_columns(tiny: OpenStudy, type_: Type) -> Non
     pace = next(line for line in lines if line.startswith("pace: "))
     assert re.match(r"pace: [45]\.?\d* runs an hour; cost so far: 1 core-hours", pace)
     assert any(line.startswith("ETA: not known before a job runs") for line in lines)
+
+
+def test_a_concern_gives_the_terminal_no_orders(
+    tiny: OpenStudy, type_: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal(tiny, [0])
+    found = [Concern("guessing", "\x1b[31mred: −0.1")]
+    monkeypatch.setattr("anynet_study.analyses.concerns_so_far", lambda *_: found)
+    assert type_("status", "tiny").out.startswith("\\x1b[31mred: -0.1\n")
 
 
 def test_a_study_that_is_complete_says_what_comes_next(tiny: OpenStudy, type_: Type) -> None:
@@ -183,16 +187,6 @@ def test_the_run_under_way_has_been_at_it_since_the_last_ended() -> None:
     assert late is not None
     assert soon.seconds == 20 + 30 - 5
     assert late.seconds == 30.0  # the one under way may end at any moment, as far as is known
-
-
-def test_queued_jobs_follow_where_a_job_ends_first() -> None:
-    left = {"a": 10.0, "b": 30.0, "c": 25.0, "d": 10.0}
-    jobs = [queued(1, "a", 0.0), queued(2, "b", 0.0), queued(3, "c"), queued(4, "d")]
-    assert seconds(jobs, left) == 40.0  # c from 10 to 35, d from 30 to 40
-    found = eta(jobs, of(left), {}, 0.0)
-    assert found is not None
-    assert found.work == 75.0
-    assert found.assumes == "queued jobs follow the 2 jobs that run now"
 
 
 def test_while_none_runs_it_is_not_known_when_one_will() -> None:

@@ -119,16 +119,6 @@ def test_what_there_is_no_room_for_is_left_for_later(
     assert again[:7] == in_order  # the first rows were queued first
 
 
-def test_a_full_queue_takes_nothing_and_that_is_no_failure(slurm: FakeSlurm, launch: Launch):
-    slurm.set(max_submit=0)
-    told = launch()
-    assert (told["submitted"], told["jobs_left"]) == (0, RUNS)
-    slurm.set(
-        refusal="sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n"
-    )
-    assert launch()["jobs_left"] == RUNS
-
-
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

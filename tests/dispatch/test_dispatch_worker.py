@@ -11,7 +11,6 @@ from scripted_study import PACKED
 
 from anynet_study.dispatch import worker as worker_module
 from anynet_study.dispatch.journalling import WorkerJournals, evaluation_of
-from anynet_study.dispatch.recorded import Failure, Recorded, Retry
 from anynet_study.dispatch.worker import Assignment, Worker
 from anynet_study.files import sha256_of
 from anynet_study.planning.planned_run import PlannedRun
@@ -280,23 +279,6 @@ def test_a_worker_plans_its_own_runs_and_those_beside_them(place: Place) -> None
     assert list(plan) == [run for run in whole if run.replicate]
     assert mine.spec.pretrained is not None
     assert mine.spec.pretrained.run_id in plan.by_id
-
-
-def test_recorded_says_what_is_left(place: Place) -> None:
-    given = Assignment.of(place.study, place.sweep, torch.device("cpu"))
-    plan, runs = given.plan, given.plan.ids()
-    ids = dict.fromkeys(runs, "completed")
-    done = frozenset((run.run_id, one) for run in plan for one in run.evaluations)
-    assert Recorded(ids, done).todo(plan).ids() == []
-    assert Recorded(ids, frozenset()).todo(plan).ids() == runs
-    failures = {runs[0]: [Failure("node", "n1", 0.0)]}
-    failed = Recorded(ids | {runs[0]: "failed"}, done, failures)
-    assert failed.todo(plan).ids() == []
-    assert failed.todo(plan, {runs[0]: Retry(1)}).ids() == runs[:1]
-    assert [run.run_id for run in failed.left(plan, {runs[0]: Retry(1)})] == runs[:1]
-    assert failed.todo(plan, {runs[0]: Retry(0)}).ids() == []  # it failed once more since
-    diverged = Recorded(dict.fromkeys(ids, "diverged"), frozenset())
-    assert diverged.todo(plan).ids() == []
 
 
 def test_runs_trained_together_are_evaluated_together(

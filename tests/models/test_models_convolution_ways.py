@@ -7,7 +7,6 @@ from typing import get_args
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from anynet_study.design_space import Architecture
 from anynet_study.models import Backend, bfloat16, build, use_bfloat16
@@ -17,7 +16,6 @@ from anynet_study.models.convolution_ways import (
     Timed,
     Way,
     convolve,
-    joined,
     way_for,
     ways_of,
     written,
@@ -63,18 +61,6 @@ def test_every_way_is_the_convolution(name: str) -> None:
 def test_which_layers_have_groups_to_join() -> None:
     found = [name for name in LAYERS if "joined groups" in ways_of(convolution(*LAYERS[name]))]
     assert found == ["depthwise", "groups of 8", "groups of 10", "two groups"]
-
-
-def test_joined_weights_are_zero_between_groups_that_were_apart() -> None:
-    weight = torch.randn(6, 1, 3, 3)
-    wide = joined(weight, groups=6, factor=3)
-    assert wide.shape == (6, 3, 3, 3)
-    assert wide.is_contiguous(memory_format=torch.channels_last)
-    for channel in range(6):
-        assert torch.equal(wide[channel, channel % 3], weight[channel, 0])
-    assert wide.count_nonzero() == weight.count_nonzero()
-    maps = torch.randn(2, 6, 4, 4)
-    torch.testing.assert_close(F.conv2d(maps, wide, groups=2), F.conv2d(maps, weight, groups=6))
 
 
 def timed(group_width: int, side: int, fastest: Way, channels: int = 64) -> Timed:

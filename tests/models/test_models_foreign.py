@@ -127,7 +127,6 @@ def test_the_head_is_the_last_linear_layer_that_puts_out_the_classes() -> None:
         ("own_models:raises", "network own_models:raises: RuntimeError: no such weights"),
         ("own_models:no_module", "network own_models:no_module: a str, not a torch.nn.Module"),
         ("own_models:too_many", r"of 2 images of 8 px it makes (2, 11) in training; needed"),
-        ("own_models:auxiliary", "it makes tuple in training; needed are logits, (2, 10)"),
         ("own_models:no_classes", "the function takes no argument `classes`"),
         ("own_models:large_images", "it fails on images of 8 px (Calculated padded input size"),
         ("own_models:nothing_to_train", "it has no parameters to train"),
@@ -182,17 +181,6 @@ def test_models_of_a_library_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert construct(vit, 4, 16, seed=0)(torch.zeros(2, 3, 16, 16)).shape == (2, 4)
     with pytest.raises(UserError, match="timm has no such model; legal are its 2, such as vit_ti"):
         trace_network("timm:vit_tony", 8, 10)
-
-
-def test_models_of_torchvision_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    def get_model(name: str, weights: None, num_classes: int) -> nn.Module:
-        return own_models.plain(num_classes)
-
-    models = SimpleNamespace(list_models=lambda module: ["vgg16"], get_model=get_model)
-    named = SimpleNamespace(__name__="torchvision")
-    monkeypatch.setitem(sys.modules, "torchvision", named)
-    monkeypatch.setitem(sys.modules, "torchvision.models", models)
-    assert trace_network("torchvision:vgg16", 8, 10).head == "9"
 
 
 def test_a_population_keeps_all_that_is_known_of_them(tmp_path: Any) -> None:

@@ -41,7 +41,7 @@ def off(found: list[Tensor], exact: list[Tensor]) -> float:
     return float((one - other).norm() / other.norm())
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", ["excitation", "vanilla"])  # with sums and without
 def test_they_are_as_near_to_the_exact_network_as_torchs_operators_are(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

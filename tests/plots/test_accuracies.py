@@ -209,15 +209,6 @@ def bins_of(count: int) -> dict[str, pd.DataFrame]:
     return {f"d{i}": pd.DataFrame({**columns, **counts}) for i in range(count)}
 
 
-@pytest.mark.parametrize("count", [2, 7, 12])
-def test_points_are_within_their_bins_and_look_different(count: int) -> None:
-    (axes,) = plots.bin_chart(bins_of(count), "size", "accuracy (%)").axes
-    lines = [container.lines[0] for container in axes.containers]
-    assert [[round(x) for x, _ in xy(line)] for line in lines] == [[0, 1, 2]] * count
-    looks = [(li.get_color(), li.get_marker(), str(li.get_markerfacecolor())) for li in lines]
-    assert len(set(looks)) == count
-
-
 def test_more_lines_than_looks_are_refused() -> None:
     with pytest.raises(UserError, match="13 lines are more than the 12 that fit a figure"):
         plots.bin_chart(bins_of(13), "size", "accuracy (%)")

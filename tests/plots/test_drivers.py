@@ -133,5 +133,7 @@ def test_the_best_configurations_stage_by_stage() -> None:
     ]
     said = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert said == ["best architecture", "mean ± standard deviation of the 2 best"]
+    alone = plots.configuration_grid(ERRORS, POPULATION, top=1)
+    assert names(alone) == ["best architecture", "mean ± standard deviation of the best alone"]
     handles = figure.axes[0].get_legend().legend_handles
     assert handles[0].get_color() == style.BLUE

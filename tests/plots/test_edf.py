@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from artists import band, names, near, spans, ticks, xy
 from matplotlib.figure import Figure
 
@@ -52,12 +51,6 @@ def test_the_level_is_that_of_the_table() -> None:
         assert figure.legends[0].get_title().get_text() == "bands: 80% bootstrap intervals"
 
 
-def test_curves_differ_in_more_than_colour() -> None:
-    figure = plots.edf_plot({str(i): edf([30.0 + i, 40.0]) for i in range(12)})
-    lines = figure.axes[0].lines
-    assert len({(line.get_color(), str(line._dash_pattern)) for line in lines}) == 12
-
-
 def test_diverged_runs_do_not_stretch_the_axis() -> None:
     errors = pd.Series([*np.linspace(25, 40, 98), 99.9, 99.9])
     (axes,) = plots.edf_plot({"a": apr.edf(errors, resamples=100)}).axes
@@ -104,10 +97,3 @@ def test_a_space_looks_the_same_in_every_panel() -> None:
     assert (first.get_title(), second.get_title()) == ("n = 4 to 5", "n = 5")
     assert (first.get_xlabel(), second.get_xlabel()) == ("error on x (%)", "top-5 error on y (%)")
     assert names(figure) == ["wide", "deep"]
-
-
-@pytest.mark.parametrize("errors", [[50.0] * 4, [1.0, 2.0, 3.0, 4.0, np.nan]])
-def test_gaps_and_constants_can_be_drawn(errors: list[float]) -> None:
-    values = pd.Series(errors)
-    plots.edf_plot({"$\\frac{_<b>": apr.edf(values, resamples=100)}).canvas.draw()
-    plots.random_search_plot({"a": apr.random_search(values, resamples=100)}).canvas.draw()

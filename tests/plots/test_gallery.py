@@ -12,15 +12,21 @@ from matplotlib.figure import Figure
 from small_study import run_records, write_store
 
 from anynet_study import load
+from anynet_study.analyses import ANALYSES
 from anynet_study.errors import UserError
 from anynet_study.plots import Look, style
+
+#: Figures that are no example of the site: those are judged whenever it is built.
+FURTHER = {figure.name for analysis in ANALYSES.values() for figure in analysis.figures[1:]}
 
 
 @pytest.mark.slow
 def test_every_figure_is_drawn_and_nothing_is_wrong_with_its_looks(tmp_path: Path) -> None:
+    """Those of scripts, and the registered ones that the site does not show."""
     module = runpy.run_path(str(ROOT / "docs" / "gallery.py"))
-    shown = module["gallery"](tmp_path / "gallery", [])
+    shown = module["gallery"](tmp_path / "gallery", [*FURTHER, *module["scripts"]()])
     assert {one.picture.name: one.faults for one in shown if one.faults} == {}
+    assert {one.name for one in shown} >= FURTHER
     page = (tmp_path / "gallery" / "index.html").read_text(encoding="utf-8")
     for one in shown:
         assert one.picture.is_file()

@@ -1,14 +1,11 @@
 """Every figure, small and large: nothing is cut or overlaps, gaps do not break it, same bytes."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -20,7 +17,6 @@ from anynet_study.errors import UserError
 from anynet_study.plots import style
 
 FEW = 60
-LONG = "a-test-set-whose-name-does-not-end"
 Draw = Callable[[SmallStudy], Figure]
 
 
@@ -135,48 +131,6 @@ OF_A_STUDY: dict[str, Draw] = {
 }
 
 
-def accuracies(models: int = 20, sets: int = 3) -> pd.DataFrame:
-    generator = np.random.default_rng(0)
-    skill = generator.normal(0, 5, models)
-    columns = {"base": 75 + skill}
-    for number in range(sets):
-        noise = generator.normal(0, 1, models)
-        columns[f"{LONG}-{number}"] = 70 - 10 * number + 1.1 * skill + noise
-    return pd.DataFrame(columns, index=[f"an-architecture-of-some-{i}" for i in range(models)])
-
-
-def ranks(models: int) -> pd.DataFrame:
-    generator = np.random.default_rng(0)
-    names = [f"an-architecture-of-some-{i}" for i in range(models)]
-    rows = [(m, d, r, 30 + i) for i, m in enumerate(names) for d in ("a", LONG) for r in range(3)]
-    table = pd.DataFrame(rows, columns=["architecture", "dataset", "replicate", "error"])
-    table["error"] += generator.normal(0, 0.5, len(table))
-    return apr.tied_ranks(apr.replicate_intervals(table))
-
-
-def bins(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    size = pd.Series(np.geomspace(1e6, 1e8, len(table)), index=table.index)
-    return {name: apr.best_of_bins(table[name], size, resamples=FEW) for name in table}
-
-
-def labelled(models: int) -> pd.DataFrame:
-    labels = np.arange(200) % 20
-    wrong = np.random.default_rng(0).random((models, 200)) < 0.3
-    predictions = np.where(wrong, (labels + 1) % 20, labels)
-    sets = {**apr.nested_label_sets(20, [2, 20]), LONG: range(5)}
-    return apr.label_set_accuracy(predictions, labels, sets, [f"m{i}" for i in range(models)])
-
-
-def edfs(count: int) -> dict[str, pd.DataFrame]:
-    generator = np.random.default_rng(0)
-    return {
-        f"space {i} with a long name of its own": apr.edf(
-            pd.Series(generator.normal(30 + i, 3, 40)), resamples=FEW
-        )
-        for i in range(count)
-    }
-
-
 def search(count: int) -> Figure:
     generator = np.random.default_rng(0)
     tables = {
@@ -184,53 +138,6 @@ def search(count: int) -> Figure:
         for i in range(count)
     }
     return plots.random_search_plot(tables, "a dataset with a long name", "top1")
-
-
-COUNTS = dict.fromkeys(accuracies().columns, 10_000)
-OTHERS: dict[str, Callable[[], Figure]] = {
-    "fits": lambda: plots.fit_grid(accuracies(), "base", [*accuracies()][1:], images=COUNTS),
-    "fit": lambda: plots.fit_grid(accuracies(sets=1), "base", [f"{LONG}-0"], images=COUNTS),
-    "transfer": lambda: plots.transfer_grid(
-        accuracies(), "base", above=75, spline=True, resamples=FEW
-    ),
-    "ranks": lambda: plots.rank_preservation_chart(ranks(9)),
-    "many ranks": lambda: plots.rank_preservation_chart(ranks(42)),
-    "improvement": lambda: plots.improvement_chart(
-        apr.relative_improvement(accuracies(), "an-architecture-of-some-0", COUNTS), "some-0"
-    ),
-    "shift ranks": lambda: plots.shift_rank_chart(
-        apr.shift_ranks(100 - accuracies(42), resamples=FEW)
-    ),
-    "robustness": lambda: plots.effective_robustness_grid(
-        apr.effective_robustness(accuracies(), "base", baseline=accuracies().index[:9])
-    ),
-    "bins": lambda: plots.bin_chart(bins(accuracies(30)), "parameters", "accuracy (%)"),
-    "labels": lambda: plots.label_set_chart(labelled(3)),
-    "many labels": lambda: plots.label_set_chart(labelled(12)),
-    "gaps": lambda: plots.gap_chart(
-        apr.gaps(accuracies(52), "base", f"{LONG}-0", COUNTS, resamples=FEW), "base", LONG
-    ),
-    "other targets": lambda: plots.other_targets_chart(
-        apr.other_targets(accuracies().assign(empty=np.nan), "base", resamples=FEW), "base"
-    ),
-    "widths": lambda: plots.width_grid(
-        {
-            "a and b": apr.interval_widths(
-                small_study(40).errors, "base", "target-0", (8, 20), 4, resamples=FEW
-            )
-        }
-    ),
-    "edf": lambda: plots.edf_plot(edfs(7), "a dataset with a long name", "top1"),
-    "one edf": lambda: plots.edf_plot(edfs(1), "a dataset with a long name", "top1"),
-    "edfs": lambda: plots.edf_grid({f"dataset-{i}": edfs(2) for i in range(4)}),
-    "search": lambda: search(7),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", OTHERS)
-def test_everything_is_on_the_page_apart_and_large_enough(name: str) -> None:
-    check_layout(OTHERS[name]())
 
 
 @pytest.mark.slow
@@ -243,32 +150,6 @@ def test_gaps_do_not_break_a_figure_of_a_small_study(name: str) -> None:
         study.curves.loc[study.curves["dataset"] == dataset, "error"] = error
     study.replicates.loc[study.replicates["dataset"] == "target-1", "error"] = 50.0
     check_layout(OF_A_STUDY[name](study))
-
-
-def staged_study(fewest: int, most: int, targets: int = 1) -> SmallStudy:
-    """A study of 24 architectures of `fewest` to `most` stages."""
-    study = small_study(24, targets)
-    generator = np.random.default_rng(0)
-    stages = generator.integers(fewest, most + 1, 24)
-    table = study.population.select(["architecture", "flops", "parameters", "activations"])
-    for name in [f"{prefix}{stage}" for prefix in "dwbgs" for stage in range(1, most + 1)]:
-        cells = generator.integers(1, 17, 24)
-        table = table.append_column(name, pa.array(cells, pa.int32(), mask=stages < int(name[1:])))
-    return replace(study, population=table)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("fewest", "most", "targets"), [(1, 1, 1), (3, 5, 1)])
-def test_every_stage_has_a_place(fewest: int, most: int, targets: int) -> None:
-    study = staged_study(fewest, most, targets)
-    figure = plots.configuration_grid(study.errors, study.parameters, top=6)
-    check_layout(figure)
-    for axes in figure.axes:
-        assert list(axes.get_xticks()) == list(range(1, most + 1))
-        labels = [label.get_window_extent() for label in axes.get_xticklabels()]
-        assert not any(a.overlaps(b) for a, b in pairwise(labels))
-    said = figure.legends[0].get_texts()[1].get_text()
-    assert ("of those that have the stage" in said) == (fewest < most)
 
 
 def test_names_are_text_not_markup(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Figures that are made to measure: their width, letters, names and style."""
 
-import re
 from pathlib import Path
 
 import matplotlib as mpl
@@ -107,28 +106,3 @@ def test_narrow_figures_have_as_many_panels_in_a_row_as_have_room(errors: pd.Dat
         assert figure.get_figheight() <= style.PAGE + 0.26
         lines = figure.axes[0].get_title().split("\n")
         assert (len(lines) > 1) == (width / columns < 2)
-
-
-def test_long_labels_beside_long_names_are_folded_not_cut() -> None:
-    names = [f"an-architecture-of-a-long-name-{number}" for number in range(6)]
-    ranks = {"original_rank": range(1, 7), "new_rank": range(1, 7)}
-    table = pd.DataFrame({"architecture": names, "gap": 1.0, **ranks})
-    with Look(3.35).drawing():
-        figure = plots.gap_chart(table, "own test set", "a further one")
-        assert faults(figure) == []
-    assert "\n" in figure.axes[0].get_xlabel()
-
-
-@pytest.mark.parametrize("count", [4, pytest.param(11, marks=pytest.mark.slow)])
-def test_matrices_of_one_column_have_the_numbers_that_fit(count: int) -> None:
-    draw = np.random.default_rng(0)
-    names = [f"dataset-{number}" for number in range(count)]
-    errors = pd.DataFrame(draw.normal(30, 3, (20, count)), columns=names)
-    table = apr.correlations(errors, resamples=100)
-    with Look(3.35).drawing():
-        figures = plots.scatter_matrix(errors, table), plots.correlation_heatmap(table)
-        assert [faults(figure) for figure in figures] == [[], []]
-    numbers = re.compile(r"−?0?\.\d\d")
-    for figure in figures:
-        written = [text for text in texts(figure) if numbers.fullmatch(text)]
-        assert len(written) > count

@@ -7,9 +7,7 @@ from artists import intervals
 
 from anynet_study import apr, plots
 from anynet_study.design_space import (
-    Architecture,
     DesignSpace,
-    Population,
     draws_without_bands,
 )
 from anynet_study.plots import population_data, sampling_grid
@@ -86,14 +84,3 @@ def test_bars_are_of_the_space_and_points_of_the_sample() -> None:
     assert found == [pytest.approx(row) for row in expected]
     told = [text.get_text() for text in figure.legends[0].get_texts()]
     assert told == ["band", "space (n = 20,000 draws)", "sampled (n = 200)"]
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("error")
-def test_any_population_can_be_drawn() -> None:
-    one = Population.from_architectures([Architecture((3,), (8,), strides=(2,), block="vanilla")])
-    figure = sampling_grid(one.to_pandas(), None, {})
-    assert [axes.get_xlabel() for axes in figure.subfigs[1].axes] == ["depth", "width"]
-    deep = DesignSpace.from_spec({"base": "anynetx", "strides": [2] * 6}).sample(4)
-    mixed = Population.from_architectures([*one, *deep])
-    assert len(sampling_grid(mixed.to_pandas(), None, {}).subfigs[1].axes) == 4 * 6

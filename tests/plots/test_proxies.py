@@ -3,7 +3,6 @@
 import pandas as pd
 import pytest
 from artists import band, intervals, names, near, ticks, xy
-from matplotlib.figure import Figure
 
 from anynet_study import plots
 from anynet_study.plots import style
@@ -35,14 +34,6 @@ def test_each_proxy_has_a_dot_with_its_interval_on_each_target() -> None:
     assert axes.get_xlabel() == "Pearson's r of the errors with those on the target"
     markers = [(c.lines[0].get_color(), c.lines[0].get_marker()) for c in (large, small)]
     assert markers == [style.SERIES[0], style.SERIES[1]]
-
-
-def test_a_panel_of_the_caller_has_its_legend_inside() -> None:
-    ax = Figure().subplots()
-    figure = plots.proxy_chart(PROXIES, FAMILY, ax=ax)
-    assert figure is ax.figure
-    assert not figure.legends
-    assert ax.get_legend().get_texts()[0].get_text() == "large (1000 classes)"
 
 
 def test_versions_of_the_source_are_told_apart() -> None:

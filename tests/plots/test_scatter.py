@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from artists import marked, names
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import Rectangle
 
 from anynet_study import plots
@@ -121,17 +120,3 @@ def test_the_matrix_has_points_below_and_correlations_above_the_diagonal() -> No
     assert len(shades) == 3
     assert shades[0][0] < shades[0][2]  # blue: positive
     assert shades[1][0] > shades[1][2]  # orange: negative
-
-
-@pytest.mark.slow
-def test_long_names_beside_a_matrix_of_many_datasets_are_not_cut_off() -> None:
-    generator = np.random.default_rng(0)
-    columns = [f"a-long-dataset-name-{number:02d}" for number in range(16)]
-    figure = plots.scatter_matrix(pd.DataFrame(generator.normal(50, 9, (12, 16)), columns=columns))
-    canvas = FigureCanvasAgg(figure)
-    labels = [each for axes in figure.axes for each in (axes.xaxis.label, axes.yaxis.label)]
-    extents = [
-        label.get_window_extent(canvas.get_renderer()) for label in labels if label.get_text()
-    ]
-    assert len(extents) == 32
-    assert min(min(extent.x0, extent.y0) for extent in extents) >= 0

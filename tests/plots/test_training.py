@@ -58,16 +58,6 @@ def test_single_runs_are_spread_from_best_to_worst() -> None:
     assert (finals[0], finals[-1]) == (50, 50 + 3 * 99)
 
 
-def test_curve_data_are_quantiles() -> None:
-    table = curves(11)
-    table.loc[0, "error"] = np.nan
-    data = plots.curve_data(table)
-    assert list(data["epoch"]) == [1, 2, 3]
-    assert list(data["n"]) == [10, 11, 11]
-    last = data.iloc[-1]
-    assert (last["low"], last["median"], last["high"]) == pytest.approx((53, 65, 77))
-
-
 def test_how_soon_the_ranking_is_there() -> None:
     table = pd.DataFrame(
         {

@@ -225,16 +225,6 @@ def test_replicates_curves_and_another_recipe_are_drawn(study: Study) -> None:
     assert data["columns"][2]["values"] == [20.5, 22, 21.25, None, None, None]
 
 
-def test_a_study_beside_another_adds_its_architectures(study: Study) -> None:
-    errors = pd.DataFrame({"a": [1.0, 2.0]}, index=["m5", "other"])
-    other = study_of("second", errors=errors)
-    data = explore_data(study, [other])
-    assert data["architectures"] == [*IDS, "other"]
-    assert data["columns"][0]["values"][-1] is None
-    assert data["columns"][2]["values"] == [None] * 5 + [1, 2]
-    assert [side["name"] for side in data["sides"]] == ["s", "second"]
-
-
 @pytest.mark.parametrize(("targets", "named"), [(2, True), (200, False)])
 def test_the_headline_stays_on_one_screen(targets: int, named: bool) -> None:
     names = [f"t{number}" for number in range(targets)]
@@ -250,12 +240,6 @@ def test_the_headline_stays_on_one_screen(targets: int, named: bool) -> None:
     assert found.rows[0].dataset == names[-1]  # the most alike first
     assert found.rows[0].low < found.rows[0].at < found.rows[0].high
     assert found.rows[-1].said.startswith("ρ = −0.20 [−0.30, −0.10], n = 9")
-
-
-def test_a_column_far_off_has_a_limit() -> None:
-    errors = pd.DataFrame({"a": [*np.linspace(10, 20, 30), 90.0]}).rename(index="m{}".format)
-    made = study_of("s", errors=errors)
-    assert explore_data(made)["columns"][0]["limit"] == 20
 
 
 def test_runs_are_counted_by_status() -> None:

@@ -265,7 +265,7 @@ def test_a_pair_of_the_matrix_and_studies_side_by_side_are_drawn(
     pair = "[explorer.pair.x.name, explorer.pair.y.name]"
     assert value(opened, pair) == ["base", "base-5"]
     value(opened, "document.querySelector('[data-part=sides] tbody button').click()")
-    assert value(opened, pair) == ["base", "base · second"]
+    assert value(opened, pair) == ["base", "base, second"]
     # Every architecture of the second is one of the first.
     assert value(opened, "explorer.everything.length") == ARCHITECTURES
 

@@ -186,14 +186,6 @@ def test_a_study_without_any_run_has_a_report(tmp_path: Path) -> None:
     assert "no run has an error" in page.text
 
 
-def test_a_target_without_any_error_is_named(tmp_path: Path) -> None:
-    study = small_study(12, targets=2)
-    records = [record for record in run_records(study) if record.dataset != "target-1"]
-    text = page_of(tmp_path, study, records).text
-    assert "cannot be compared with target-1" in text
-    assert "No proxy can be named for target-1" in text
-
-
 def test_the_same_store_gives_the_same_files(tmp_path: Path) -> None:
     study = small_study(8, targets=2)
     store = write_store(tmp_path, study, run_records(study))

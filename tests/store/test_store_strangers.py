@@ -16,8 +16,8 @@ from store_factory import make_store, record
 from tiny_study import Type, tree
 
 from anynet_study import sql as module
-from anynet_study.cli.analysis_output import Terminal as AnalysisConsole
 from anynet_study.cli.rows import write_rows
+from anynet_study.cli.terminal import Terminal as PlainTerminal
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, run_sql
 from anynet_study.store.hdf5 import Objects, fixed_texts, set_text
@@ -182,10 +182,10 @@ def test_names_give_the_terminal_no_orders(form: str, capsys: pytest.CaptureFixt
     rows = pa.table({"model": ["\x1b[31mred", "\x9b2Jgone"], "\x1b]0;title\x07": ["a", "b"]})
     shown = Terminal()
     write_rows(rows, form, shown)  # type: ignore[arg-type]
-    AnalysisConsole(file=shown, highlight=False).print("of \x1b[31mred: a remark")
+    PlainTerminal(file=shown).print("of \x1b[31mred: a remark, −1")
     text = shown.getvalue() + capsys.readouterr().out  # a table is printed by rich
     assert not {"\x1b", "\x9b", "\x07"} & set(text)
-    assert "31mred" in text
+    assert "31mred: a remark, -1" in text
 
 
 @pytest.mark.parametrize(

@@ -174,13 +174,3 @@ def test_resized_pixels_are_those_of_an_image_at_a_time(side, resolution, flip):
         cut = F.interpolate(box, (resolution, resolution), mode="bilinear", antialias=True)[0]
         expected.append(cut.flip(2) if flip and draw[2] < 0.5 else cut)
     torch.testing.assert_close(batch.double(), torch.stack(expected), atol=1e-5, rtol=1e-5)
-
-
-def test_a_resized_image_does_not_depend_on_the_others(monkeypatch):
-    images, draws = pictures(20, 24), torch.from_numpy(drawn(20, 24))
-    bulk = preprocess(24, crop="resized")
-    together = bulk.train(images, torch.arange(20), draws)
-    alone = [bulk.train(images, torch.tensor([n]), draws[:, n : n + 1]) for n in range(20)]
-    assert torch.equal(together, torch.cat(alone))
-    monkeypatch.setattr("anynet_study.training.augment.CACHED", 1)
-    assert torch.equal(together, bulk.train(images, torch.arange(20), draws))

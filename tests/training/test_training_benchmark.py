@@ -18,7 +18,6 @@ from training_runs import spec
 from anynet_study.data import DatasetView
 from anynet_study.design_space import DesignSpace, layers
 from anynet_study.models import build
-from anynet_study.models.convolution_ways import TABLE
 
 ROOT = Path(__file__).parents[2]
 CPU = torch.device("cpu")
@@ -147,32 +146,6 @@ def test_runs_an_hour_are_a_slope(
         assert task.images * length.part == pytest.approx(length.images, rel=0.01)
         assert task.test_images * length.part == length.test_images
         assert task.recipe["precise_bn"] * length.part == 8192
-
-
-def test_a_table_of_layers_is_measured_and_read_back(bench: Any, tmp_path: Path) -> None:
-    setup = bench.parts.Setup(CPU, True, tmp_path, tmp_path)
-    rows = {row.what: row.value for row in bench.layers.measured(setup)}
-    (file,) = tmp_path.glob("*.json")
-    table = TABLE.validate_json(file.read_bytes())
-    assert rows["the table, for models/measured"] == file.name
-    assert [(row.kernel, row.group_width) for row in table] == [
-        (1, 64),
-        *((3, width) for width in (1, 2, 4, 8, 16, 32)),
-    ]
-    assert [len(row.seconds) for row in table] == [2, 3, 3, 3, 3, 3, 2]
-    assert all(taken > 0 for row in table for taken in row.seconds.values())
-
-
-def test_kernels_are_told_apart_by_their_names(bench: Any) -> None:
-    kinds = {
-        "_normalise": "norm, sum, ReLU",
-        "void cudnn::bn_fw_tr_1C11_kernel_NCHW": "norm, sum, ReLU",
-        "sm90_xmma_wgrad_implicit_gemm_indexed_bf16bf16": "convolution",
-        "void at::native::multi_tensor_apply_kernel<FusedSgd>": "update",
-        "Memcpy DtoD (Device -> Device)": "copy",
-        "void at::native::vectorized_elementwise_kernel<4>": "other",
-    }
-    assert {name: bench.speed.kind_of(name) for name in kinds} == kinds
 
 
 def test_what_a_bare_machine_lacks_is_listed(

@@ -131,16 +131,6 @@ def test_drawn_classes_are_nested_and_those_of_a_variant() -> None:
     assert drawn[2] != chosen(EvaluationSpec(classes=4, class_seed=1), trained)
 
 
-def test_classes_and_another_test_set_combine() -> None:
-    both = EvaluationSpec(test_set="shifted", classes=2)
-    order = [set(chosen(EvaluationSpec(classes=count), view())) for count in range(2, 11)]
-    shared = [names & {"0", "3", "7"} for names in order]
-    assert set(chosen(both, view())) == next(names for names in shared if len(names) == 2)
-    made = make_evaluation_set(EvaluationSpec(test_set="shifted", classes=["7", "3"]), view())
-    assert len(made.index) == 3 + 4
-    assert made.left_out == 2 + 1
-
-
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
@@ -176,7 +166,6 @@ def test_an_evaluation_is_made_for_the_datasets_it_fits() -> None:
     ("keys", "message"),
     [
         ({}, "at least one of: test_set, transform, classes"),
-        ({"datasets": ["digits"]}, "at least one of"),
         ({"transform": "fog"}, "'posterise'"),
         ({"classes": ["3", "3"]}, "listed twice"),
         ({"classes": 1}, "greater than or equal to 2"),

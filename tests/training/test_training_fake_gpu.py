@@ -93,9 +93,6 @@ MADE_ON_HOST = ("torch.tensor", "torch.as_tensor", "torch.from_numpy")
 NUMBERS = ("float32", "float64", "bfloat16", "int64", "bool")
 FAULTS: dict[str, Callable[[Tensor], object]] = {
     "a number read": lambda loss: loss.item(),
-    "a choice by a number": lambda loss: loss * 2 if loss > 1 else loss,
-    "a copy to the host": lambda loss: loss.cpu(),
-    "a copy from the host": lambda loss: torch.tensor([1.0], device=loss.device),
     "a tensor on the host": lambda loss: loss + torch.ones(()),
     "as many as there are": lambda loss: loss.reshape(1).nonzero(),
     "something drawn": torch.rand_like,
@@ -243,24 +240,6 @@ def from_host(source: str) -> list[str]:
             if name in ("item", "tolist", "cpu", "numpy") or called in MADE_ON_HOST or like:
                 found.append(ast.unparse(node))
     return found
-
-
-@pytest.mark.parametrize(
-    ("line", "taken"),
-    [
-        ("x.item()", True),
-        ("y = x.sum().item() + 1", True),
-        ("torch.tensor([1.0], device=x.device)", True),
-        ("torch.as_tensor(3)", True),
-        ("x.to(y)", True),
-        ("x.to(maps.dtype)", False),
-        ("x.to(torch.bfloat16)", False),
-        ("x.to(dtype=torch.bfloat16, memory_format=torch.channels_last)", False),
-        ("torch.full_like(x, 3)", False),
-    ],
-)
-def test_what_the_check_refuses(line: str, taken: bool) -> None:
-    assert bool(from_host(line)) == taken
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 import own_models
 import pytest
 import torch
-from training_runs import CPU, EXACT, finished, same, spec, stopped, turns
+from training_runs import CPU, finished, same, spec, stopped
 
 from anynet_study.data import DatasetView
 from anynet_study.errors import UserError
@@ -21,7 +21,6 @@ from anynet_study.training import (
     fitting,
     make_trainer,
     train,
-    train_together,
 )
 from anynet_study.training.network import initial_network
 from anynet_study.training.zero_shot import ZeroShot, name_of_head
@@ -55,16 +54,6 @@ def test_one_with_dropout_goes_on_as_if_it_was_not_stopped(
     trainer = make_trainer(run, view, DeviceImages(CPU))
     again = finished(trainer, run, view, Checkpoint(tmp_path / "run.pt", run.run_id, "fast"))
     assert same(again, train(run, view, CPU))
-
-
-def test_several_at_a_time_are_what_each_is_alone(view: DatasetView) -> None:
-    runs = [foreign(view, name, epochs=2) for name in ("plain", "functional")]
-    runs.append(dataclasses.replace(runs[0], seed=1))
-    images = DeviceImages(CPU)
-    starts = [lambda run=run: turns(run, view, images, EXACT) for run in runs]
-    for ended in train_together(starts, CPU):
-        assert not isinstance(ended.result, Exception)
-        assert same(ended.result, train(runs[ended.number], view, CPU))
 
 
 def test_its_module_is_trained_as_it_is(view: DatasetView) -> None:

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import torch
 from cells import CLASSES, cells
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn import metrics as theirs
 from torch import Tensor
 from training_runs import CPU, ENGINES, EXACT, finished, same, spec
@@ -18,8 +16,6 @@ from anynet_study.metrics import (
     f1_thresholds,
     from_words,
     macro_f1_of_labels,
-    to_words,
-    words_an_image,
 )
 from anynet_study.training import (
     DeviceImages,
@@ -180,14 +176,3 @@ def test_evaluations_are_the_run_s_own_test_and_among_some_classes(several: Data
     expected = from_words(outcome.predictions, len(CLASSES))[some.index] * some.allowed
     assert np.array_equal(from_words(among.predictions, len(CLASSES)), expected)
     assert np.isfinite(among.loss)
-
-
-@given(st.integers(1, 40), st.integers(1, 20), st.integers(0, 2**32 - 1))
-def test_words_hold_any_labels(classes: int, images: int, seed: int) -> None:
-    matrix = np.random.default_rng(seed).integers(0, 2, (images, classes))
-    words = to_words(matrix)
-    assert words.shape == (images * words_an_image(classes),)
-    assert words.dtype == np.uint16
-    assert words.max() < 65535
-    assert np.array_equal(from_words(words, classes), matrix)
-    assert to_words(np.ones((1, classes)))[0] == 2 ** min(classes, 15) - 1

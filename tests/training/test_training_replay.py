@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from interpreted import few_programs
 from quick import slow_but
 from replay import Replay
-from torch import Tensor
 from training_runs import CPU, NETWORK, same, spec
 
 from anynet_study.data import DatasetView
@@ -24,7 +22,6 @@ from anynet_study.training.engine import Outcome, steps
 from anynet_study.training.fast import FastTrainer
 from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.options import Options
-from anynet_study.training.passes import PassSums
 from anynet_study.training.together import Turns, finish, train_together
 
 #: As a GPU's: no rows, middle taps.
@@ -185,83 +182,3 @@ def test_replayed_runs_at_the_same_time(
 
 
 # The check can fail.
-
-
-def labels_of_the_recording(trainer: FastTrainer) -> None:
-    """A step whose labels the host chose."""
-    trainer.lr.copy_(trainer.rates.index_select(0, trainer.counter)[0])
-    trainer.update.zero_grad()
-    for batch in trainer._batches(trainer.counter):
-        trainer._gradients(batch, trainer.labels[trainer.done], None)
-    trainer.update.step()
-    trainer.counter.add_(1)
-
-
-def first_batch_alone(trainer: FastTrainer, part: Any, images: int) -> Tensor:
-    """Logits of a batch that the host chose."""
-    pixels, rows = trainer.tested[part][0].batch(torch.zeros(1, dtype=torch.int64))
-    return trainer._logits(trainer.preprocess.test(pixels, rows[:images]))
-
-
-def sums_read(sums: PassSums, logits: Tensor) -> None:
-    """A pass that counts its images on the host."""
-    done = int(sums._done)
-    sums._tally.add(logits, sums._truth[done : done + len(logits)])
-    sums._predictions[done : done + len(logits)] = logits.argmax(1)
-    sums._done += len(logits)
-
-
-def statistics_of_the_recording(trainer: FastTrainer) -> None:
-    """A pass over the batch that the host chose."""
-    for batch, left in zip(
-        trainer._batches(torch.zeros_like(trainer.number)), trainer.left, strict=True
-    ):
-        trainer._logits(batch)
-        torch._foreach_copy_(left, trainer.statistics)
-
-
-@pytest.mark.parametrize(
-    ("owner", "name", "fault"),
-    [
-        (FastTrainer, "_step", labels_of_the_recording),
-        (FastTrainer, "_test_logits", first_batch_alone),
-        (PassSums, "add", sums_read),
-        (FastTrainer, "_norm_batch", statistics_of_the_recording),
-    ],
-    ids=lambda it: getattr(it, "__name__", it),
-)
-def test_what_the_host_decides_is_seen(
-    view: DatasetView,
-    monkeypatch: pytest.MonkeyPatch,
-    record: Callable[[], list[Replay]],
-    owner: type,
-    name: str,
-    fault: Callable[..., Any],
-) -> None:
-    run = spec(view, steps=6, precise_bn=64)
-    eager = train(run, view, FLOAT32)
-    record()
-    monkeypatch.setattr(owner, name, fault)
-    assert not same(train(run, view, FLOAT32), eager)
-
-
-def test_what_is_not_written_is_seen() -> None:
-    """Memory that a replay finds as the one before it left it."""
-    total = torch.zeros(2)
-
-    def body() -> None:
-        taken = torch.empty(2)
-        if not total.any():  # on the host: true at the recording alone
-            taken.fill_(3.0)
-        total.add_(taken)
-
-    recording = Replay(body)
-    assert total.tolist() == [0.0, 0.0]
-    recording.replay()
-    assert total.tolist() == [3.0, 3.0]
-
-    def unwritten() -> None:
-        total.add_(torch.empty(2))
-
-    Replay(unwritten).replay()
-    assert total.isnan().all()

@@ -70,7 +70,8 @@ class Answer:
     """What a command said, and whether it succeeded."""
 
     text: str
-    #: Its words on errors, or why it could not be run, in a line.
+    #: What it said of its failure (the line that calls it fatal, or else the first), or why it
+    #: could not be run.
     error: str
     works: bool
     #: Whether there is such a command at all.
@@ -95,7 +96,9 @@ def ask(*command: str, patience: float = PATIENCE, **variables: str) -> Answer:
         return Answer("", f"{command[0]} does not answer", works=False)
     except OSError as error:
         return Answer("", f"{command[0]}: {error.strerror}", works=False)
-    return Answer(done.stdout, " ".join(done.stderr.split()), done.returncode == 0)
+    said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    reason = next((line for line in said if "fatal:" in line), "".join(said[:1]))
+    return Answer(done.stdout, reason, done.returncode == 0)
 
 
 def output_of(*command: str) -> str:

@@ -38,37 +38,43 @@ def _refuse_summaries_of_models(path: Path, errors: pd.DataFrame) -> None:
                     )
 
 
-def _is_mean(errors: pd.DataFrame, name: str) -> bool:
-    """Whether a column is the mean of all others, or of two or more that stand side by side."""
-    complete = errors.dropna()
-    values, place = complete.to_numpy(), errors.columns.get_loc(name)
+def _means(errors: pd.DataFrame) -> set[str]:
+    """Names of columns that are the mean of all others, or of two or more that are side by side."""
+    values = errors.dropna().to_numpy()
     models, count = values.shape
-    others = (values.sum(axis=1) - values[:, place]) / max(1, count - 1)
-    if models > 1 and count > 2 and np.abs(others - values[:, place]).max() <= ROUNDED:
-        return True
+    if models < 2 or count < 3:
+        return set()
+    others = (values.sum(axis=1, keepdims=True) - values) / (count - 1)
+    found = np.abs(others - values).max(axis=0) <= ROUNDED
     sums = np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)
-    first, end = np.triu_indices(count + 1, 2)
-    apart = (end <= place) | (first > place)
-    for row, value in zip(sums, values[:, place], strict=True):
-        first, end = first[apart], end[apart]
-        apart = np.abs((row[end] - row[first]) / (end - first) - value) <= ROUNDED
-    return models >= FEWEST_OF_MEANS and bool(apart.any())
+    firsts, ends = np.triu_indices(count + 1, 2)
+    for place in np.flatnonzero(~found) if models >= FEWEST_OF_MEANS else ():
+        apart = (ends <= place) | (firsts > place)
+        first, end = firsts[apart], ends[apart]
+        for row, value in zip(sums, values[:, place], strict=True):
+            near = np.abs((row[end] - row[first]) / (end - first) - value) <= ROUNDED
+            first, end = first[near], end[near]
+            if not len(first):
+                break
+        found[place] = len(first) > 0
+    return {*errors.columns[found]}
 
 
-def _doubt(errors: pd.DataFrame, name: str) -> str | None:
-    """Why a column may be no dataset."""
-    ranks = np.arange(1, len(errors) + 1)
-    medians, values = errors.median(), errors[name]
-    if len(errors) >= FEWEST_OF_RANKS and any(
-        np.array_equal(np.sort(column), ranks) for column in (values, 100 - values)
-    ):
-        return f"column {name!r} holds ranks"
-    if _is_mean(errors, name):
-        return f"column {name!r} is the mean of the others, or of some side by side"
-    if medians[name] > FAR and medians.drop(name).max() < NEAR:
-        told = f"the median error on {name!r} would be {medians[name]:.4g}%"
-        return f"{told}, on all others less than {NEAR:g}%"
-    return None
+def _doubts(errors: pd.DataFrame) -> dict[str, str]:
+    """Why columns may be no datasets, by name, for those that may be none."""
+    ranks, medians, means = np.arange(1, len(errors) + 1), errors.median(), _means(errors)
+    doubts = {}
+    for name, values in errors.items():
+        if len(errors) >= FEWEST_OF_RANKS and any(
+            np.array_equal(np.sort(column), ranks) for column in (values, 100 - values)
+        ):
+            doubts[name] = f"column {name!r} holds ranks"
+        elif name in means:
+            doubts[name] = f"column {name!r} is the mean of the others, or of some side by side"
+        elif medians[name] > FAR and medians.drop(name).max() < NEAR:
+            told = f"the median error on {name!r} would be {medians[name]:.4g}%"
+            doubts[name] = f"{told}, on all others less than {NEAR:g}%"
+    return doubts
 
 
 def require_plausible(
@@ -84,6 +90,7 @@ def require_plausible(
     chance. Datasets that the user names are `declared`.
     """
     _refuse_summaries_of_models(path, errors)
+    doubts = _doubts(errors)
     for name in errors.columns:
         classes = known.get(name, {}).get("classes")
         if classes and errors[name].min() > 100 * (1 - 1 / classes):
@@ -91,5 +98,5 @@ def require_plausible(
                 f"{path}: all models are worse than chance on {name}: the least error is "
                 f"{errors[name].min():.4g}% and {classes} classes are said; accuracies for errors?"
             )
-        if name not in declared and name not in known and (told := _doubt(errors, name)):
-            raise UserError(f"{path}: {told}; is it a dataset? {OPTION}")
+        if name not in declared and name not in known and name in doubts:
+            raise UserError(f"{path}: {doubts[name]}; is it a dataset? {OPTION}")
