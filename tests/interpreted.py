@@ -32,5 +32,5 @@ interpreter._convert_float = rounded
 
 def few_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a kernel have few programs, of large tiles: the interpreter takes one after the other."""
-    monkeypatch.setattr(norm_kernels, "SPLITS", 2)
+    monkeypatch.setattr(norm_kernels, "FEW", 2)
     monkeypatch.setattr(norm_kernels, "TILE_ROWS", 512)

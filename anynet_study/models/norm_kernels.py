@@ -1,10 +1,11 @@
-"""Batch norm, the sum with a residual and the ReLU behind it, in two kernels each way.
+"""Batch norm, the sum with a residual and the ReLU behind it, in one to three kernels each way.
 
 In Triton, which comes with torch for CUDA. On maps in channels-last memory: rows (n * height *
 width) of channels. One kernel sums over rows, in a fixed order and without atomics, so results are
-repeatable; the other computes each element once. Shapes are arguments, so a kernel is compiled for
-a few widths of a tile and not for each architecture (`MOST_VARIANTS`). Sums and statistics are
-float32, maps of any precision. With TRITON_INTERPRET=1 the same code runs on a CPU.
+repeatable; the other computes each element once. Of large maps a third adds up the parts of the
+sums; of few rows the second makes them itself. Shapes are arguments, so a kernel is compiled for a
+few kinds of layer and not for each architecture (`MOST_VARIANTS`). Sums and statistics are float32,
+maps of any precision. With TRITON_INTERPRET=1 the same code runs on a CPU.
 """
 
 from typing import Any
@@ -15,69 +16,176 @@ import triton.language as tl
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-#: Parts into which rows are cut at most, each summed by one program.
-SPLITS = 64
-#: Rows and channels of a tile, at most.
-TILE_ROWS, TILE_CHANNELS = 32, 64
-#: Fewest channels of a tile.
-FEWEST_CHANNELS = 16
+#: Rows and columns of a tile, and the groups of 32 threads that work at it.
+TILE_ROWS, TILE_COLUMNS, WARPS = 64, 64, 8
+#: How often rows of few channels are folded in two, at most, and the share of a tile's columns that
+#: are then used, at least.
+MOST_FOLDS, LEAST_USED = 4, 0.75
+#: Tiles of rows, at most, that each program of the second kernel sums by itself, without a first.
+ALONE = 4
+#: Parts of a channel's sums, at most, that each program of the second kernel adds up by itself.
+FEW = 16
+#: Tiles that a program sums one after another until more programs, and a kernel that adds up the
+#: parts, are quicker; and how many programs there are then, at most. An H100 has 132 processors.
+LONGEST, PROGRAMS = 4, 264
+#: Parts that this kernel adds up at a time, and channels of each of its programs.
+ADDED, CHANNELS = 256, 16
 #: Variants that are compiled at most, of all kernels for maps of one precision, whatever the
-#: architectures and batches: tiles of 16, 32 and 64 channels, channels that are a multiple of 16 or
-#: not, and 12 ways to leave out the residual, the ReLU or training. One channel is compiled apart.
-MOST_VARIANTS = 3 * 2 * 12
+#: architectures and batches: columns are a multiple of 16 or not; 3 ways to leave out the residual
+#: or the ReLU; evaluation, or sums of one part, of few, or none yet. One column is compiled apart.
+MOST_VARIANTS = 2 * (1 + 3 * 4 + 3 + 3 * 3) + 2
+#: Arguments whose values make no variants.
+UNSPECIALISED = ("rows", "per_split", "channels", "parts", "per_part", "folds")
 
 
 @triton.jit
-def _part(rows, channels, per_split, BC: tl.constexpr):
-    """This program's channels, which of them there are, its split, and the split's rows."""
+def _part(rows, columns, per_split, BC: tl.constexpr):
+    """This program's columns, which of them there are, its split, and the split's rows."""
     column = tl.program_id(0) * BC + tl.arange(0, BC)
     split = tl.program_id(1)
     first = split * per_split
-    return column, column < channels, split, first, tl.minimum(first + per_split, rows)
+    return column, column < columns, split, first, tl.minimum(first + per_split, rows)
 
 
 @triton.jit
-def _tile(start, last, column, here, channels, BM: tl.constexpr):
+def _tile(start, last, column, here, columns, BM: tl.constexpr):
     """Where a tile's numbers are, and which of them there are."""
     row = (start + tl.arange(0, BM)).to(tl.int64)
-    return row[:, None] * channels + column[None, :], (row < last)[:, None] & here[None, :]
+    return row[:, None] * columns + column[None, :], (row < last)[:, None] & here[None, :]
 
 
 @triton.jit
-def _behind_relu(gradient, y, place, mask, RELU: tl.constexpr):
-    """The gradient by what enters the ReLU, if there is one."""
+def _behind_relu(gradient, y, normed, place, mask, RESIDUAL: tl.constexpr, RELU: tl.constexpr):
+    """The gradient by what enters the ReLU, if there is one: without a residual, `normed`."""
     value = tl.load(gradient + place, mask=mask, other=0.0).to(tl.float32)
     if RELU:
-        above = tl.load(y + place, mask=mask, other=0.0).to(tl.float32)
+        above = normed
+        if RESIDUAL:
+            above = tl.load(y + place, mask=mask, other=0.0).to(tl.float32)
         value = tl.where(above <= 0.0, 0.0, value)
     return value
 
 
-@triton.jit(do_not_specialize=["rows", "per_split"])
-def _batch_statistics(
-    x, means, squares, rows, channels, per_split, BM: tl.constexpr, BC: tl.constexpr
-):
-    """Of each split and channel the mean, and the sum of squared distances from it."""
-    column, here, split, first, last = _part(rows, channels, per_split, BC)
-    mean = tl.zeros((BC,), tl.float32)
-    square = tl.zeros((BC,), tl.float32)
+@triton.jit
+def _moments(x, first, last, column, here, columns, BM: tl.constexpr, BC: tl.constexpr):
+    """Of each column over these rows the mean, and the sum of squared distances from it.
+
+    Of each row of the tile first (Welford 1962), and then of all (Chan, Golub and LeVeque 1983).
+    """
+    mean = tl.zeros((BM, BC), tl.float32)
+    square = tl.zeros((BM, BC), tl.float32)
     for start in range(first, last, BM):
-        place, mask = _tile(start, last, column, here, channels, BM)
+        place, mask = _tile(start, last, column, here, columns, BM)
         value = tl.load(x + place, mask=mask, other=0.0).to(tl.float32)
-        before = (start - first).to(tl.float32)
-        count = tl.minimum(last - start, BM).to(tl.float32)
-        own = tl.sum(value, 0) / count
-        off = tl.where(mask, value - own[None, :], 0.0)
-        # Two parts' sums of squares to that of both (Chan, Golub and LeVeque 1983).
-        delta = own - mean
-        share = count / (before + count)
-        mean += delta * share
-        square += tl.sum(off * off, 0) + delta * delta * before * share
-    tl.store(means + split * channels + column, mean, mask=here)
-    tl.store(squares + split * channels + column, square, mask=here)
+        off = tl.where(mask, value - mean, 0.0)
+        mean += off * (1.0 / ((start - first) // BM + 1).to(tl.float32))
+        square += tl.where(mask, off * (value - mean), 0.0)
+    count = tl.maximum((last - first - tl.arange(0, BM) + BM - 1) // BM, 0).to(tl.float32)[:, None]
+    whole = tl.sum(count * mean, 0) * (1.0 / (last - first).to(tl.float32))
+    off = mean - whole[None, :]
+    return whole, tl.sum(square + count * off * off, 0)
 
 
-@triton.jit(do_not_specialize=["rows", "per_split"])
+@triton.jit
+def _by_norm(
+    maps,
+    mean,
+    scale,
+    shift,
+    first,
+    last,
+    column,
+    here,
+    columns,
+    RESIDUAL: tl.constexpr,
+    RELU: tl.constexpr,
+    BM: tl.constexpr,
+    BC: tl.constexpr,
+):
+    """Of each column over these rows the gradients by the norm's weight, over rstd, and bias."""
+    gradient, x, y = maps
+    of_weight = tl.zeros((BM, BC), tl.float32)
+    of_bias = tl.zeros((BM, BC), tl.float32)
+    for start in range(first, last, BM):
+        place, mask = _tile(start, last, column, here, columns, BM)
+        off = tl.load(x + place, mask=mask, other=0.0).to(tl.float32) - mean[None, :]
+        normed = off * scale[None, :] + shift[None, :]
+        value = _behind_relu(gradient, y, normed, place, mask, RESIDUAL, RELU)
+        of_bias += value
+        of_weight += value * off
+    return tl.sum(of_weight, 0), tl.sum(of_bias, 0)
+
+
+@triton.jit
+def _channel_of(column, columns, channels):
+    channel = column
+    if columns != channels:  # rows are folded
+        channel = column % channels
+    return channel
+
+
+@triton.jit
+def _of_parts(numbers, part, channel, here, rows, per_part, folds, channels):
+    """Numbers of these parts and channels, and of how many rows each part is."""
+    count = tl.minimum(tl.maximum(rows - (part >> folds) * per_part, 0), per_part)[:, None]
+    place = part[:, None] * channels + channel[None, :]
+    return tl.load(numbers + place, mask=(count > 0) & here[None, :], other=0.0), count
+
+
+@triton.jit(do_not_specialize=UNSPECIALISED)
+def _batch_statistics(
+    x, means, squares, rows, columns, per_split, BM: tl.constexpr, BC: tl.constexpr
+):
+    """Of each split and column the mean, and the sum of squared distances from it."""
+    column, here, split, first, last = _part(rows, columns, per_split, BC)
+    mean, square = _moments(x, first, last, column, here, columns, BM, BC)
+    tl.store(means + split * columns + column, mean, mask=here)
+    tl.store(squares + split * columns + column, square, mask=here)
+
+
+@triton.jit(do_not_specialize=UNSPECIALISED)
+def _add_parts(
+    first,
+    second,
+    to_first,
+    to_second,
+    channels,
+    parts,
+    rows,
+    per_part,
+    folds,
+    STATISTICS: tl.constexpr,
+    BM: tl.constexpr,
+    BC: tl.constexpr,
+):
+    """One part in the place of many: of means and squares, or of two sums."""
+    channel = tl.program_id(0) * BC + tl.arange(0, BC)
+    here = channel < channels
+    one = tl.zeros((BM, BC), tl.float32)
+    other = tl.zeros((BM, BC), tl.float32)
+    for start in range(0, parts, BM):
+        part = start + tl.arange(0, BM)
+        value, count = _of_parts(first, part, channel, here, rows, per_part, folds, channels)
+        if STATISTICS:
+            one += count.to(tl.float32) * value
+        else:
+            one += value
+            value, count = _of_parts(second, part, channel, here, rows, per_part, folds, channels)
+            other += value
+    whole = tl.sum(one, 0)
+    if STATISTICS:
+        whole = whole / (rows << folds).to(tl.float32)
+        for start in range(0, parts, BM):
+            part = start + tl.arange(0, BM)
+            value, count = _of_parts(first, part, channel, here, rows, per_part, folds, channels)
+            off = value - whole[None, :]
+            value, count = _of_parts(second, part, channel, here, rows, per_part, folds, channels)
+            other += value + count.to(tl.float32) * off * off
+    tl.store(to_first + channel, whole, mask=here)
+    tl.store(to_second + channel, tl.sum(other, 0), mask=here)
+
+
+@triton.jit(do_not_specialize=UNSPECIALISED)
 def _normalise(
     x,
     residual,
@@ -91,8 +199,11 @@ def _normalise(
     weight,
     bias,
     rows,
-    channels,
+    columns,
     per_split,
+    channels,
+    per_part,
+    folds,
     momentum,
     eps,
     TRAINING: tl.constexpr,
@@ -102,35 +213,46 @@ def _normalise(
     BM: tl.constexpr,
     BC: tl.constexpr,
 ):
-    """A split's rows of the result; the first split of each channel keeps its statistics."""
-    column, here, split, first, last = _part(rows, channels, per_split, BC)
+    """A split's rows of the result; the first programs of each channel keep its statistics.
+
+    Of `PARTS` parts each program makes statistics by itself; 0: there are none yet.
+    """
+    column, here, split, first, last = _part(rows, columns, per_split, BC)
+    channel = _channel_of(column, columns, channels)
+    factor = tl.load(
+        weight + channel, mask=here, other=0.0
+    )  # before sums that have to be waited for
+    shift = tl.load(bias + channel, mask=here, other=0.0)
     if TRAINING:
-        part = tl.arange(0, PARTS)
-        count = tl.minimum(tl.maximum(rows - part * per_split, 0), per_split).to(tl.float32)
-        some = (count > 0)[:, None] & here[None, :]
-        sums = part[:, None] * channels + column[None, :]
-        own = tl.load(means + sums, mask=some, other=0.0)
-        square = tl.load(squares + sums, mask=some, other=0.0)
-        total = rows.to(tl.float32)
-        mean = tl.sum(count[:, None] * own, 0) / total
-        off = own - mean[None, :]
-        square = tl.sum(square + count[:, None] * off * off, 0)
+        total = (rows << folds).to(tl.float32)
+        if PARTS == 0:
+            mean, square = _moments(x, first, last, column, here, columns, BM, BC)
+        elif PARTS == 1:
+            mean = tl.load(means + channel, mask=here, other=0.0)
+            square = tl.load(squares + channel, mask=here, other=0.0)
+        else:
+            part = tl.arange(0, PARTS)
+            own, count = _of_parts(means, part, channel, here, rows, per_part, folds, channels)
+            mean = tl.sum(count.to(tl.float32) * own, 0) / total
+            off = own - mean[None, :]
+            own, count = _of_parts(squares, part, channel, here, rows, per_part, folds, channels)
+            square = tl.sum(own + count.to(tl.float32) * off * off, 0)
         rstd = 1.0 / tl.sqrt(square / total + eps)
         if split == 0:
-            tl.store(mean_of + column, mean, mask=here)
-            tl.store(rstd_of + column, rstd, mask=here)
-            old = tl.load(running_mean + column, mask=here, other=0.0)
-            tl.store(running_mean + column, old + momentum * (mean - old), mask=here)
-            old = tl.load(running_var + column, mask=here, other=0.0)
+            once = column < channels
+            tl.store(mean_of + column, mean, mask=once)
+            tl.store(rstd_of + column, rstd, mask=once)
+            old = tl.load(running_mean + column, mask=once, other=0.0)
+            tl.store(running_mean + column, old + momentum * (mean - old), mask=once)
+            old = tl.load(running_var + column, mask=once, other=0.0)
             new = square / (total - 1.0)
-            tl.store(running_var + column, old + momentum * (new - old), mask=here)
+            tl.store(running_var + column, old + momentum * (new - old), mask=once)
     else:
-        mean = tl.load(running_mean + column, mask=here, other=0.0)
-        rstd = 1.0 / tl.sqrt(tl.load(running_var + column, mask=here, other=1.0) + eps)
-    scale = rstd * tl.load(weight + column, mask=here, other=0.0)
-    shift = tl.load(bias + column, mask=here, other=0.0)
+        mean = tl.load(running_mean + channel, mask=here, other=0.0)
+        rstd = 1.0 / tl.sqrt(tl.load(running_var + channel, mask=here, other=1.0) + eps)
+    scale = rstd * factor
     for start in range(first, last, BM):
-        place, mask = _tile(start, last, column, here, channels, BM)
+        place, mask = _tile(start, last, column, here, columns, BM)
         value = tl.load(x + place, mask=mask, other=0.0).to(tl.float32)
         value = (value - mean[None, :]) * scale[None, :] + shift[None, :]
         if RESIDUAL:
@@ -140,39 +262,43 @@ def _normalise(
         tl.store(y + place, value.to(y.dtype.element_ty), mask=mask)
 
 
-@triton.jit(do_not_specialize=["rows", "per_split"])
+@triton.jit(do_not_specialize=UNSPECIALISED)
 def _sum_gradients(
     gradient,
     x,
     y,
     mean_of,
     rstd_of,
-    to_weight,
-    to_bias,
+    weight,
+    bias,
+    weights,
+    biases,
     rows,
-    channels,
+    columns,
     per_split,
+    channels,
+    RESIDUAL: tl.constexpr,
     RELU: tl.constexpr,
     BM: tl.constexpr,
     BC: tl.constexpr,
 ):
-    """Of each split and channel the gradients by the norm's weight and bias."""
-    column, here, split, first, last = _part(rows, channels, per_split, BC)
-    mean = tl.load(mean_of + column, mask=here, other=0.0)
-    rstd = tl.load(rstd_of + column, mask=here, other=0.0)
-    weight = tl.zeros((BC,), tl.float32)
-    bias = tl.zeros((BC,), tl.float32)
-    for start in range(first, last, BM):
-        place, mask = _tile(start, last, column, here, channels, BM)
-        value = _behind_relu(gradient, y, place, mask, RELU)
-        off = tl.load(x + place, mask=mask, other=0.0).to(tl.float32) - mean[None, :]
-        bias += tl.sum(value, 0)
-        weight += tl.sum(value * off, 0) * rstd
-    tl.store(to_weight + split * channels + column, weight, mask=here)
-    tl.store(to_bias + split * channels + column, bias, mask=here)
+    """Of each split and column the gradients by the norm's weight and bias."""
+    column, here, split, first, last = _part(rows, columns, per_split, BC)
+    channel = _channel_of(column, columns, channels)
+    mean = tl.load(mean_of + channel, mask=here, other=0.0)
+    rstd = tl.load(rstd_of + channel, mask=here, other=0.0)
+    scale = rstd * tl.load(weight + channel, mask=here, other=0.0)
+    shift = tl.load(bias + channel, mask=here, other=0.0)
+    maps = (gradient, x, y)
+    of_weight, of_bias = _by_norm(
+        maps, mean, scale, shift, first, last, column, here, columns, RESIDUAL, RELU, BM, BC
+    )
+    place = split * columns + column
+    tl.store(weights + place, of_weight * rstd, mask=here)
+    tl.store(biases + place, of_bias, mask=here)
 
 
-@triton.jit(do_not_specialize=["rows", "per_split"])
+@triton.jit(do_not_specialize=UNSPECIALISED)
 def _gradients(
     gradient,
     x,
@@ -182,41 +308,62 @@ def _gradients(
     mean_of,
     rstd_of,
     weight,
+    bias,
     weights,
     biases,
     to_weight,
     to_bias,
     rows,
-    channels,
+    columns,
     per_split,
+    channels,
+    per_part,
+    folds,
     RESIDUAL: tl.constexpr,
     RELU: tl.constexpr,
     PARTS: tl.constexpr,
     BM: tl.constexpr,
     BC: tl.constexpr,
 ):
-    """A split's rows of the gradients by `x` and residual; the first split sums up the others."""
-    column, here, split, first, last = _part(rows, channels, per_split, BC)
-    part = tl.arange(0, PARTS)
-    some = (part * per_split < rows)[:, None] & here[None, :]
-    sums = part[:, None] * channels + column[None, :]
-    of_weight = tl.sum(tl.load(weights + sums, mask=some, other=0.0), 0)
-    of_bias = tl.sum(tl.load(biases + sums, mask=some, other=0.0), 0)
+    """A split's rows of the gradients by `x` and residual; the first programs keep the others.
+
+    `PARTS` as in `_normalise`.
+    """
+    column, here, split, first, last = _part(rows, columns, per_split, BC)
+    channel = _channel_of(column, columns, channels)
+    mean = tl.load(mean_of + channel, mask=here, other=0.0)
+    rstd = tl.load(rstd_of + channel, mask=here, other=0.0)
+    scale = rstd * tl.load(weight + channel, mask=here, other=0.0)
+    shift = tl.load(bias + channel, mask=here, other=0.0)
+    if PARTS == 0:
+        maps = (gradient, x, y)
+        of_weight, of_bias = _by_norm(
+            maps, mean, scale, shift, first, last, column, here, columns, RESIDUAL, RELU, BM, BC
+        )
+        of_weight = of_weight * rstd
+    elif PARTS == 1:
+        of_weight = tl.load(weights + channel, mask=here, other=0.0)
+        of_bias = tl.load(biases + channel, mask=here, other=0.0)
+    else:
+        part = tl.arange(0, PARTS)
+        own, _ = _of_parts(weights, part, channel, here, rows, per_part, folds, channels)
+        of_weight = tl.sum(own, 0)
+        own, _ = _of_parts(biases, part, channel, here, rows, per_part, folds, channels)
+        of_bias = tl.sum(own, 0)
     if split == 0:
-        tl.store(to_weight + column, of_weight, mask=here)
-        tl.store(to_bias + column, of_bias, mask=here)
-    mean = tl.load(mean_of + column, mask=here, other=0.0)
-    rstd = tl.load(rstd_of + column, mask=here, other=0.0)
-    scale = rstd * tl.load(weight + column, mask=here, other=0.0)
-    total = rows.to(tl.float32)
+        once = column < channels
+        tl.store(to_weight + column, of_weight, mask=once)
+        tl.store(to_bias + column, of_bias, mask=once)
+    total = (rows << folds).to(tl.float32)
     constant = of_bias / total
     slope = of_weight / total * rstd
     for start in range(first, last, BM):
-        place, mask = _tile(start, last, column, here, channels, BM)
-        value = _behind_relu(gradient, y, place, mask, RELU)
+        place, mask = _tile(start, last, column, here, columns, BM)
+        off = tl.load(x + place, mask=mask, other=0.0).to(tl.float32) - mean[None, :]
+        normed = off * scale[None, :] + shift[None, :]
+        value = _behind_relu(gradient, y, normed, place, mask, RESIDUAL, RELU)
         if RESIDUAL:
             tl.store(to_residual + place, value.to(to_residual.dtype.element_ty), mask=mask)
-        off = tl.load(x + place, mask=mask, other=0.0).to(tl.float32) - mean[None, :]
         value = (value - constant[None, :] - off * slope[None, :]) * scale[None, :]
         tl.store(to_x + place, value.to(to_x.dtype.element_ty), mask=mask)
 
@@ -237,11 +384,11 @@ def norm_sum_relu(
 
 
 def try_out(device: str) -> None:
-    """Compile and run the kernels on small maps there, for each width of a tile.
+    """Compile and run the kernels on small maps there, of channels of each kind.
 
     Raises whatever Triton does, and ArithmeticError where results are not those of torch.
     """
-    for channels in (FEWEST_CHANNELS - 4, TILE_CHANNELS // 2, TILE_CHANNELS + 1):
+    for channels in (12, TILE_COLUMNS // 2, TILE_COLUMNS + 1):
         norm = nn.BatchNorm2d(channels, device=device)
         maps = torch.linspace(-3, 3, channels * 96, device=device).view(2, channels, 6, 8).sin()
         given = [maps.to(torch.bfloat16).requires_grad_() for _ in range(2)]
@@ -275,7 +422,9 @@ class _NormSumRelu(torch.autograd.Function):
         options = norm.momentum, norm.eps, norm.training, relu
         y: Tensor
         y, mean, rstd = _forward(maps, residual, weight, bias, *running, *options)
-        ctx.save_for_backward(maps, y if relu else maps, mean, rstd, weight)
+        # Without a residual, the sign of the result is computed again: it need not be read.
+        signs = y if relu and residual is not None else maps
+        ctx.save_for_backward(maps, signs, mean, rstd, weight, bias)
         ctx.relu, ctx.residual, ctx.training = relu, residual is not None, norm.training
         return y
 
@@ -309,10 +458,11 @@ def _forward(
     """The result, and of the batch in training the means and 1 / sqrt(variance + eps)."""
     tiles = Tiles(maps)
     y = _maps_like(maps)
-    mean, rstd = (maps.new_empty(tiles.channels, dtype=torch.float32) for _ in range(2))
-    means, squares = tiles.parts(), tiles.parts()
-    if training:
+    mean, rstd = torch.empty_like(weight), torch.empty_like(weight)
+    means, squares = tiles.room()
+    if training and tiles.parts:
         _batch_statistics[tiles.grid](maps, means, squares, *tiles.shape, **tiles.sizes)
+        means, squares = tiles.added(means, squares, statistics=True)
     _normalise[tiles.grid](
         maps,
         maps if residual is None else residual,
@@ -326,12 +476,13 @@ def _forward(
         weight,
         bias,
         *tiles.shape,
+        *tiles.of_parts,
         momentum,
         eps,
         TRAINING=training,
         RESIDUAL=residual is not None,
         RELU=relu,
-        PARTS=SPLITS,
+        PARTS=tiles.parts if training else 0,
         **tiles.sizes,
     )
     return y, mean, rstd
@@ -345,15 +496,20 @@ def _backward(
     mean: Tensor,
     rstd: Tensor,
     weight: Tensor,
+    bias: Tensor,
     relu: bool,
     summed: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradients by maps, weight, bias and residual; the last is empty unless `summed`."""
     tiles = Tiles(maps)
-    weights, biases = tiles.parts(), tiles.parts()
-    _sum_gradients[tiles.grid](
-        gradient, maps, y, mean, rstd, weights, biases, *tiles.shape, RELU=relu, **tiles.sizes
-    )
+    given = mean, rstd, weight, bias
+    kind = {"RESIDUAL": summed, "RELU": relu, **tiles.sizes}
+    weights, biases = tiles.room()
+    if tiles.parts:
+        _sum_gradients[tiles.grid](
+            gradient, maps, y, *given, weights, biases, *tiles.shape, tiles.channels, **kind
+        )
+        weights, biases = tiles.added(weights, biases, statistics=False)
     to_maps, to_residual = _maps_like(maps), _maps_like(maps if summed else maps[:0])
     to_weight, to_bias = torch.empty_like(weight), torch.empty_like(weight)
     _gradients[tiles.grid](
@@ -362,18 +518,15 @@ def _backward(
         y,
         to_maps,
         to_residual if summed else to_maps,
-        mean,
-        rstd,
-        weight,
+        *given,
         weights,
         biases,
         to_weight,
         to_bias,
         *tiles.shape,
-        RESIDUAL=summed,
-        RELU=relu,
-        PARTS=SPLITS,
-        **tiles.sizes,
+        *tiles.of_parts,
+        PARTS=tiles.parts,
+        **kind,
     )
     return to_maps, to_weight, to_bias, to_residual
 
@@ -391,6 +544,7 @@ def _(
     mean: Tensor,
     rstd: Tensor,
     weight: Tensor,
+    bias: Tensor,
     relu: bool,
     summed: bool,
 ) -> tuple[Tensor, ...]:
@@ -399,22 +553,81 @@ def _(
 
 
 class Tiles:
-    """How the rows and channels of maps are divided among programs."""
+    """How maps are divided among programs.
+
+    In memory, rows of few channels are folded: `2**folds` of them are one row of a tile, so that
+    tiles of few channels are full, too. A program sums one split of the rows of its columns. Of a
+    channel there are then `2**folds` parts of each split; where these are too many, they are added
+    up by a kernel of their own. Of few rows, each program of the second kernel makes all sums.
+    """
 
     def __init__(self, maps: Tensor) -> None:
         self.channels = maps.shape[1]
-        rows = maps.numel() // self.channels
-        per_split = triton.cdiv(triton.cdiv(rows, SPLITS), TILE_ROWS) * TILE_ROWS
-        width = max(FEWEST_CHANNELS, min(TILE_CHANNELS, triton.next_power_of_2(self.channels)))
-        self.shape = rows, self.channels, per_split
-        self.grid = triton.cdiv(self.channels, width), triton.cdiv(rows, per_split)
+        values = maps.numel() // self.channels
+        alone = values <= ALONE * TILE_ROWS
+        folds = 0 if alone else folds_of(values, self.channels)
+        rows, columns = values >> folds, self.channels << folds
+        across, down = triton.cdiv(columns, TILE_COLUMNS), triton.cdiv(rows, TILE_ROWS)
+        few = max(1, FEW >> folds)
+        many = down > LONGEST * few
+        splits = min(down, triton.cdiv(PROGRAMS, across) if many else 1 if alone else few)
+        per_split = triton.cdiv(down, splits) * TILE_ROWS
+        self.grid = across, triton.cdiv(rows, per_split)
+        self.shape = rows, columns, per_split
+        self.of_parts = self.channels, per_split, folds
+        #: Of a channel's sums, that a program of the second kernel adds up; 0: it makes them.
+        self.parts = 0 if alone else 1 if many else FEW
         # Stated, because releases of Triton differ in what they do by default (3.10).
-        self.sizes = {"BM": TILE_ROWS, "BC": width, "enable_fp_fusion": True}
+        self._how = {"num_warps": WARPS, "enable_fp_fusion": True}
+        self.sizes = {"BM": TILE_ROWS, "BC": TILE_COLUMNS, **self._how}
         self._like = maps
 
-    def parts(self) -> Tensor:
-        """Room for a number of each split and channel."""
-        return self._like.new_empty(self.grid[1], self.channels, dtype=torch.float32)
+    def room(self) -> tuple[Tensor, Tensor]:
+        """For two numbers of each part and channel."""
+        return self._room((self.grid[1] << self.of_parts[2]) if self.parts else 0)
+
+    def _room(self, parts: int) -> tuple[Tensor, Tensor]:
+        # Two tensors: half of one would not begin at a multiple of 16 bytes.
+        one, other = (
+            self._like.new_empty(parts, self.channels, dtype=torch.float32) for _ in range(2)
+        )
+        return one, other
+
+    def added(self, first: Tensor, second: Tensor, *, statistics: bool) -> tuple[Tensor, Tensor]:
+        """Means and squares, or two sums, as the second kernel takes them."""
+        if self.parts > 1:
+            return first, second
+        rows, _, per_part = self.shape
+        found = self._room(1)
+        _add_parts[(triton.cdiv(self.channels, CHANNELS),)](
+            first,
+            second,
+            *found,
+            self.channels,
+            len(first),
+            rows,
+            per_part,
+            self.of_parts[2],
+            STATISTICS=statistics,
+            BM=ADDED,
+            BC=CHANNELS,
+            **self._how,
+        )
+        return found
+
+
+def folds_of(values: int, channels: int) -> int:
+    """How often rows of memory are folded in two.
+
+    As few times as it takes for a row to be a multiple of 16 and to fill `LEAST_USED` of its tiles.
+    """
+    fullness = dict[int, float]()
+    for folds in range(MOST_FOLDS + 1):
+        if values % (1 << folds) == 0:
+            columns = channels << folds
+            used = columns / (triton.cdiv(columns, TILE_COLUMNS) * TILE_COLUMNS)
+            fullness[folds] = min(used, LEAST_USED) - (columns % 16 > 0)
+    return max(fullness, key=lambda it: fullness[it])
 
 
 def _channels_last(maps: Tensor) -> Tensor:

@@ -4,8 +4,9 @@
 
 The parts run in the order below, each in a process of its own and for at most eight minutes: what
 fails is told with its reason, and the others go on. FOLDER (default gpu) has a JSON file for each
-part, written as the part ends, and the table that `layers` measures. With `--device cpu` what needs
-no GPU is tried as it would be on one; `--quick` is for that.
+part, with each row as soon as it is measured, a log with all that it said (tracebacks, pytest's
+report), the kernels of `profile` and the table that `layers` measures. With `--device cpu` what
+needs no GPU is tried as it would be on one; `--quick` is for that.
 
 Exit code 1 where a part failed or a goal was missed.
 """
@@ -16,8 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -45,6 +47,7 @@ PARTS: dict[str, Callable[[Setup], Iterator[Row]]] = {
     "together": speed.together,
     "CIFAR-10": speed.runs_an_hour(speed.LENGTHS[32]),
     "224 pixels": speed.runs_an_hour(speed.LENGTHS[224]),
+    "peers": speed.peers,
     "memory": works.memory,
     "feeds": feeds.feeds,
     "failures": works.failures,
@@ -54,37 +57,50 @@ WITHIN = {"three steps": works.three_steps}
 
 
 def run_here(name: str, device: str, quick: bool, out: Path) -> Part:
-    """A part, in this process; what it raises is its failure."""
+    """A part, in this process; what it raises is its failure. Its file has each row at once."""
     began, rows = time.perf_counter(), list[Row]()
     failed = skipped = ""
     with tempfile.TemporaryDirectory() as folder:
         try:
             setup = Setup(torch.device(device), quick, Path(folder), out)
-            rows.extend((PARTS | WITHIN)[name](setup))
+            for row in (PARTS | WITHIN)[name](setup):
+                rows.append(row)
+                _keep(name, out, Part(rows, time.perf_counter() - began, "it did not end"))
         except NoGpuError as error:
             skipped = str(error)
         except (Exception, SystemExit) as error:  # whatever it is: the other parts go on
+            traceback.print_exc()
             failed = f"{type(error).__name__}: {_last_line(str(error))}"
-    return Part(rows, time.perf_counter() - began, failed, skipped)
+    part = Part(rows, time.perf_counter() - began, failed, skipped)
+    _keep(name, out, part)
+    return part
 
 
 def run_apart(name: str, device: str, quick: bool, out: Path) -> Part:
     """A part, in a process of its own: a GPU that fails in one is whole again in the next."""
     command = [sys.executable, "-m", "benchmarks.gpu", "--here", name, "--device", device]
-    command += ["-o", str(out)]
+    command += ["-o", str(out), *(["--quick"] if quick else [])]
+    log = file_of(name, out, "log")
+    _keep(name, out, Part())
+    why = ""
     try:
-        done = subprocess.run(
-            [*command, *(["--quick"] if quick else [])],
-            capture_output=True,
-            text=True,
-            timeout=MOST_SECONDS,
-        )
+        with log.open("w", encoding="utf-8") as said:
+            code = subprocess.run(command, stderr=said, timeout=MOST_SECONDS).returncode
+            why = f"exit {code}: {_last_line(log.read_text('utf-8'))}" if code else ""
     except subprocess.TimeoutExpired:
-        return Part(seconds=MOST_SECONDS, failed=f"took more than {MOST_SECONDS:g} s")
-    if done.returncode:
-        return Part(failed=f"exit {done.returncode}: {_last_line(done.stderr)}")
-    told = json.loads(done.stdout.splitlines()[-1])
-    return Part(**{**told, "rows": [Row(**row) for row in told["rows"]]})
+        why = f"took more than {MOST_SECONDS:g} s"
+    told = json.loads(file_of(name, out, "json").read_bytes())[name]
+    part = Part(**{**told, "rows": [Row(**row) for row in told["rows"]]})
+    return replace(part, failed=why) if why else part
+
+
+def _keep(name: str, out: Path, part: Part) -> None:
+    write_text(file_of(name, out, "json"), json.dumps({name: asdict(part)}, indent=1))
+
+
+def file_of(part: str, out: Path, suffix: str) -> Path:
+    """Where something of a part is kept."""
+    return out / f"part-{part.replace(' ', '-')}.{suffix}"
 
 
 def _last_line(text: str) -> str:
@@ -108,16 +124,13 @@ def main(arguments: Sequence[str]) -> int:
     if options.here:
         keep_freed_memory()  # as a worker does
         torch.set_num_threads(1)
-        found = run_here(options.here, options.device, options.quick, options.o)
-        print(json.dumps(asdict(found)))
+        run_here(options.here, options.device, options.quick, options.o)
         return 0
     options.o.mkdir(parents=True, exist_ok=True)
     well = True
     for name in options.only or PARTS:
         part = run_apart(name, options.device, options.quick, options.o)
         print(*lines(name, part), sep="\n", flush=True)
-        file = options.o / f"part-{name.replace(' ', '-')}.json"
-        write_text(file, json.dumps({name: asdict(part)}, indent=1))
         well = well and not part.failed and all(row.reached is not False for row in part.rows)
     return 0 if well else 1
 

@@ -33,8 +33,9 @@ from benchmarks.training.task import BAND
 
 from .parts import Row, Setup
 
-#: Passes of one graph: the start of a graph takes as long as a small layer.
-PASSES = 50
+#: Passes of one graph at most, for its start takes as long as a small layer; and the elements of
+#: maps that they read in all, at most, but for a few passes.
+PASSES, ELEMENTS, FEWEST = 50, 1 << 28, 5
 #: Side of maps at both sizes of images, and channels.
 SIDES, CHANNELS = (2, 4, 8, 16, 32, 7, 14, 28, 56), (64, 256)
 GROUP_WIDTHS = (1, 2, 4, 8, 16, 32)
@@ -100,7 +101,7 @@ def seconds(layer: nn.Conv2d, maps: Tensor, way: Way, repeats: int) -> float:
     gradient = torch.randn_like(maps)
     weight = layer.weight.to(torch.bfloat16, memory_format=torch.channels_last)
     weight = weight.detach().requires_grad_()
-    passes = PASSES if maps.is_cuda else 1
+    passes = max(FEWEST, min(PASSES, ELEMENTS // maps.numel())) if maps.is_cuda else 1
 
     def all_passes() -> None:
         for _ in range(passes):

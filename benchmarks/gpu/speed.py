@@ -3,7 +3,7 @@
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,10 +12,11 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from anynet_study.data import DatasetView
+from anynet_study.files import write_text
 from anynet_study.training import DeviceImages, RunSpec, Turns, finish, make_trainer, train_together
 from benchmarks.serving import BATCH
 from benchmarks.training.task import Task
-from benchmarks.training.ways import Way, measure
+from benchmarks.training.ways import Way, measure, ways
 
 from .parts import Row, Setup, paper_recipe, runs_of, typical_run_of, wait
 
@@ -55,24 +56,24 @@ class Length:
 #: CIFAR-10, and datasets of 40,000 images of 224 pixels and a fifth as many to test on.
 LENGTHS = {
     32: Length("cifar10", 32, 30, 50_000, 10_000, 350.0, part=1),
-    224: Length("imagenet-100", 224, 20, 40_000, 8_000, 62.0, part=4),
+    224: Length("imagenet-100", 224, 20, 40_000, 8_000, 62.0, part=8),
 }
 #: The epochs of the two studies whose difference is taken, and the runs of each.
 EPOCHS, RUNS = (2, 5), 8
+#: Ways of training that are compared, the engine last, and the steps of each of their runs.
+PEERS, PEERS_STEPS = ("timm", "processes", "fast"), 200
 
 
 def runs_an_hour(length: Length) -> Callable[[Setup], Iterator[Row]]:
     """By the slope between two lengths of run: start-up and set-up are told apart from epochs."""
 
     def part(setup: Setup) -> Iterator[Row]:
-        recipe, walls = paper_recipe(length.dataset), []
+        recipe = paper_recipe(length.dataset)
         recipe["precise_bn"] //= length.part
-        for epochs in EPOCHS:
-            steps = length.images // length.part // BATCH
-            tested = length.test_images // length.part
-            name = f"{length.side}-{epochs}"
-            task = setup.task(name, RUNS, epochs, steps, length.side, tested, recipe)
-            walls.append(_wall(task))
+        steps, tested = length.images // length.part // BATCH, length.test_images // length.part
+        name = f"of-{length.side}"
+        task = setup.task(name, RUNS, EPOCHS[0], steps, length.side, tested, recipe)
+        walls = [_wall(task, epochs) for epochs in EPOCHS]
         epoch = (walls[1] - walls[0]) / (EPOCHS[1] - EPOCHS[0]) * length.part
         before = walls[0] - EPOCHS[0] * epoch / length.part
         yield Row("seconds before the first epoch, all runs", round(before, 1))
@@ -84,13 +85,29 @@ def runs_an_hour(length: Length) -> Callable[[Setup], Iterator[Row]]:
     return part
 
 
-def _wall(task: Task) -> float:
+def _wall(task: Task, epochs: int) -> float:
     """Seconds of a study, from its command to its last result on disk."""
-    asked = f"launch.at_once={RUNS}", "launch.workers=1"
+    asked = f"launch.at_once={RUNS}", "launch.workers=1", f"recipes.basic.epochs={epochs}"
     command = ("-m", "benchmarks.training.study", "SWEEP", "OUT", *asked)
-    out = task.folder / "study"
-    (found,) = measure([Way("fast", "study", (command,))], task, out, task.opened().plan).values()
-    return found.wall
+    way = Way("fast", "study", (command,))
+    out, plan = task.folder / f"study-{epochs}", task.opened(*asked).plan
+    return measure([way], task, out, plan)[way.name].wall
+
+
+def peers(setup: Setup) -> Iterator[Row]:
+    """Images a second of plain loops and of the engine, from a first run to a last result."""
+    task = setup.task("peers", RUNS, 1, PEERS_STEPS)
+    plan, best = task.opened().plan, 0.0
+    for way in ways(task.device):
+        if way.name in PEERS:
+            rate = measure([way], task, task.folder / way.name, plan)[way.name].images_a_second
+            yield Row(f"images a second, {way.title}", round(rate))
+            if way.name == "fast":
+                reached = setup.judged(rate >= 4 * best)
+                yield Row(
+                    "times the quickest of them", round(rate / best, 2), "at least 4", reached
+                )
+            best = max(best, rate)
 
 
 def together(setup: Setup) -> Iterator[Row]:
@@ -176,7 +193,10 @@ def _parts_of_an_epoch(trainer: Any, epoch: int) -> Iterator[tuple[str, Callable
 
 
 def profiled(setup: Setup) -> Iterator[Row]:
-    """One step of one network at 32 and at 224 pixels: kernels by kind, and their time."""
+    """One step of one network at 32 and at 224 pixels: kernels by kind, and their time.
+
+    Each kernel's is in a file of its own.
+    """
     for side in (32, 224):
         task = setup.task(f"profile-{side}", 3, 1, STEPS_BEFORE + STEPS_PROFILED, side)
         spec, view = typical_run_of(task)
@@ -192,6 +212,7 @@ def profiled(setup: Setup) -> Iterator[Row]:
             if isinstance(ended.result, Exception):
                 raise ended.result
         ((kernels, times, wall),) = found
+        write_text(setup.out / f"kernels-{side}.txt", _by_time(kernels, times))
         count, busy = sum(kernels.values()), sum(times.values())
         triton = any("_normalise" in name for name in kernels)
         most, few = KERNELS[triton], setup.judged(count <= KERNELS[triton])
@@ -204,6 +225,13 @@ def profiled(setup: Setup) -> Iterator[Row]:
         goal = f"at most {MILLISECONDS:g}" if side == 32 else ""
         yield Row(f"{side} px, milliseconds of a step", round(1000 * wall, 2), goal, quick)
         yield Row(f"{side} px, share in which the GPU works", round(busy / wall, 3))
+
+
+def _by_time(kernels: Mapping[str, float], times: Mapping[str, float]) -> str:
+    """Kernels of a step, the one that takes longest first."""
+    named = sorted(times, key=lambda it: -times[it])
+    rows = [f"{1e6 * times[it]:12.1f} {kernels[it]:8.1f}  {it}" for it in named]
+    return "\n".join([f"{'microseconds':>12} {'times':>8}  kernel, in one step", *rows, ""])
 
 
 def kind_of(kernel: str) -> str:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -62,10 +63,13 @@ def smoke(setup: Setup) -> Iterator[Row]:
 def tests(setup: Setup) -> Iterator[Row]:
     """Those marked for a GPU, and those of the kernels in Triton, which are compiled there."""
     setup.needs_gpu()
+    marked = [it for it in Path("tests").rglob("test_*.py") if "mark.gpu" in it.read_text("utf-8")]
     kernels = [f"tests/models/test_models_{it}.py" for it in ("norm_kernels", "fused_networks")]
-    for what, chosen in (("marked gpu", ["-m", "gpu", "tests"]), ("of kernels in Triton", kernels)):
+    asked = {"marked gpu": ["-m", "gpu", *map(str, marked)], "of kernels in Triton": kernels}
+    for what, chosen in asked.items():
         command = (sys.executable, "-m", "pytest", "-q", "-n", "0", *chosen)
         told = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+        print(told, file=sys.stderr)
         for name in re.findall(r"^FAILED (\S+)", told, re.M):
             yield Row(name, "failed", "pass", reached=False)
         last = told.splitlines()[-1]
@@ -86,8 +90,9 @@ def kernels(setup: Setup) -> Iterator[Row]:
     knobs.runtime.jit_post_compile_hook = lambda **_: seconds.append(time.perf_counter())
     os.environ["TRITON_CACHE_DIR"] = str(setup.folder / "compiled")  # nothing is compiled yet
     specs, view = runs_of(setup.task("kernels", ARCHITECTURES, 1, 1))
+    options = Options(backend_here(None, "cuda" if setup.on_gpu else "cpu"), graph=False)
     for number, spec in enumerate(specs, 1):
-        trainer = make_trainer(spec, view, DeviceImages(setup.device))
+        trainer = make_trainer(spec, view, DeviceImages(setup.device), options=options)
         trainer.begin_epoch(0)
         trainer.step()
         finish(trainer.test())
@@ -123,8 +128,9 @@ def sanitizer(setup: Setup) -> Iterator[Row]:
         raise NoGpuError("it needs compute-sanitizer, of the CUDA toolkit")
     command = [tool, "--tool", "memcheck", "--target-processes", "all", sys.executable]
     environment = {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-    command += ["-m", "benchmarks.gpu", "--here", "three steps"]
+    command += ["-m", "benchmarks.gpu", "--here", "three steps", "-o", str(setup.out)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    print(done.stdout + done.stderr, file=sys.stderr)
     found = re.findall(r"ERROR SUMMARY: (\d+) error", done.stdout + done.stderr)
     errors = found[-1] if found else f"exit {done.returncode}"
     yield Row("errors of memory in three steps", errors, "0", errors == "0")
@@ -181,6 +187,7 @@ def _worked(task: Task, name: str, *overrides: str, fault: str = "none") -> str:
     command = [sys.executable, "-m", "benchmarks.gpu.planted", fault]
     command += [str(task.sweep_file), str(task.folder / name), *overrides]
     done = subprocess.run(command, env=task.environment(), capture_output=True, text=True)
+    print(done.stdout + done.stderr, file=sys.stderr)
     return done.stdout + done.stderr
 
 

@@ -139,7 +139,6 @@ def _image(
 ) -> NDArray[np.uint8]:
     """(side, side, 3): the field of its class under noise as coarse and finer."""
     zoom = -(-side // COARSE)
-    coarse = 1.2 * field + 0.4 * generator.uniform(size=field.shape)
-    fine = np.repeat(np.repeat(coarse, zoom, 0), zoom, 1)[:side, :side]
-    noisy = fine + 0.4 * generator.uniform(size=fine.shape)
-    return np.rint(noisy * (255 / 2)).astype(np.uint8)
+    coarse = (1.2 * field + 0.4 * generator.uniform(size=field.shape)) * (255 / 2)
+    wide = np.repeat(np.repeat(np.rint(coarse).astype(np.uint8), zoom, 0), zoom, 1)[:side, :side]
+    return wide + generator.integers(0, 52, wide.shape, dtype=np.uint8)

@@ -3,9 +3,9 @@
     python compile_kernels.py
 
 Counts the variants that the kernels would be compiled for over sampled architectures, and makes
-machine code of GPUs of architecture 80 and 90 for each kernel in each of its ways, for 90 with each
-width of a tile. Prints JSON: variants by kernel, under "counted", "80" and "90". A program of its
-own: what Triton's interpreter has imported is never compiled.
+machine code of GPUs of architecture 80 and 90 for each kernel, for 90 in each of its ways. Prints
+JSON: variants by kernel, under "counted", "80" and "90". A program of
+its own: what Triton's interpreter has imported is never compiled.
 """
 
 import json
@@ -32,8 +32,10 @@ ARCHITECTURES, RESOLUTIONS, BATCHES = 15, (32, 224), (2, 256)
 WHOLE, IMAGES, SIDE = 1, 4, 32
 #: Residual and ReLU of the layers of blocks: the first ones, the shortcut, the last.
 WAYS = ((False, True), (False, False), (True, True))
-#: The last of them needs most of a tile: it alone is compiled for each width, and a channel alone.
-WIDTHS = (8, 32, 1)
+#: Of `norm_kernels`, ALONE and LONGEST, so that a kernel makes all sums, adds some, or takes them.
+KINDS = ((1, 1), (0, 1), (0, 0))
+#: Channels that are no multiple of 16 whatever is taken together, and one alone.
+WIDTHS = (7, 1)
 
 
 class NoGpu:
@@ -65,11 +67,14 @@ def main() -> None:
     for architecture in sampled[:WHOLE]:
         run_network(architecture)
     JITFunction.__getitem__ = _compile_only
-    for capability in (80, 90):
+    for capability, dtype, kinds in (
+        (80, torch.float32, KINDS[-1:]),
+        (90, torch.bfloat16, KINDS),
+    ):
         driver.set_active(NoGpu(capability))
         knobs.runtime.jit_cache_hook = hook(str(capability))
-        run_kernels(maps_of(48, torch.float32))
-    run_kernels(maps_of(48, torch.bfloat16))
+        for norm_kernels.ALONE, norm_kernels.LONGEST in kinds:
+            run_kernels(maps_of(48, dtype))
     for width in WIDTHS:
         run_kernels(maps_of(width, torch.bfloat16), WAYS[-1:])
     print(json.dumps({part: {name: len(it) for name, it in found[part].items()} for part in found}))
@@ -104,7 +109,7 @@ def run_kernels(maps: Tensor, ways: Sequence[tuple[bool, bool]] = WAYS) -> None:
         given = maps, maps if residual else None, numbers, numbers, numbers.clone(), numbers.clone()
         for training in (True, False):
             norm_kernels._forward(*given, 0.1, 1e-5, training, relu)
-        norm_kernels._backward(maps, maps, maps, numbers, numbers, numbers, relu, residual)
+        norm_kernels._backward(maps, maps, maps, *[numbers] * 4, relu, residual)
 
 
 def run_network(architecture: Architecture) -> None:

@@ -9,7 +9,7 @@ import pytest
 from interpreted import norm_kernels
 
 PROGRAM = Path(__file__).with_name("compile_kernels.py")
-KERNELS = {"_batch_statistics", "_normalise", "_sum_gradients", "_gradients"}
+KERNELS = {"_batch_statistics", "_add_parts", "_normalise", "_sum_gradients", "_gradients"}
 
 
 @pytest.mark.slow

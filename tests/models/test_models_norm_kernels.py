@@ -10,16 +10,20 @@ from torch import Tensor, nn
 
 from anynet_study.models import norm_kernels
 from anynet_study.models.norm_kernels import (
-    SPLITS,
-    TILE_CHANNELS,
+    FEW,
+    TILE_COLUMNS,
     TILE_ROWS,
+    Tiles,
+    folds_of,
     norm_sum_relu,
     try_out,
 )
 
-#: Maps (n, channels, side, side): of one channel, fewer and more than a tile, odd, one pixel;
-#: rows that are few, that end within a tile, and of more than one tile in each split.
-SHAPES = [(2, 1, 3), (3, 7, 5), (5, 24, 1), (2, 64, 4), (3, 65, 7), (4, 130, 2), (9, 3, 16)]
+#: Maps (n, channels, side, side): of one channel, fewer and more than a tile, odd, one pixel; of
+#: which rows are taken together; rows that are few, and that end within a tile. The last have more
+#: than one tile in each split.
+SHAPES = [(2, 1, 3), (3, 7, 5), (5, 24, 1), (2, 64, 4), (3, 65, 7), (4, 130, 2), (16, 20, 7)]
+SHAPES += [(65, 3, 16)]
 #: Relative to the largest number of a result.
 PRECISION = {torch.float32: 1e-5, torch.bfloat16: 2**-8, torch.float16: 2**-11}
 #: Shape, numbers, whether there is a ReLU, and a residual: every shape with both; of a few all
@@ -139,11 +143,33 @@ def test_what_is_not_a_number_is_not_hidden() -> None:
     assert not y[:, ::2].isnan().any()
 
 
-def test_rows_are_cut_at_least_once_in_these_tests() -> None:
-    rows = [count * side**2 for count, _, side in SHAPES]
-    assert max(rows) > SPLITS * TILE_ROWS
-    assert any(count % TILE_ROWS for count in rows)
-    assert any(channels > TILE_CHANNELS for _, channels, _ in SHAPES)
+@pytest.mark.parametrize("shape", [SHAPES[1], SHAPES[6]], ids=str)
+@pytest.mark.parametrize(("programs", "longest"), [(1, 0), (100, 0), (1, 99)])
+def test_parts_are_added_up_in_each_way(
+    shape: tuple[int, int, int], programs: int, longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the second kernel, or one before it, some at a time."""
+    changed = {"ALONE": 0, "LONGEST": longest, "PROGRAMS": programs, "ADDED": 16, "TILE_ROWS": 16}
+    for name, value in changed.items():
+        monkeypatch.setattr(norm_kernels, name, value)
+    test_results_gradients_and_statistics_are_those_of_torch(shape, torch.float32, True, True)
+
+
+def test_tiles_of_each_kind_are_tested() -> None:
+    shapes = [(count, channels, side, side) for count, channels, side in SHAPES]
+    tiles = [Tiles(torch.empty(shape)) for shape in shapes]
+    assert {it.parts for it in tiles} == {0, 1, FEW}
+    assert {it.of_parts[2] for it in tiles} >= {0, 3, 4}
+    assert any(it.shape[0] % TILE_ROWS for it in tiles)
+    assert any(it.channels > TILE_COLUMNS for it in tiles)
+
+
+@pytest.mark.parametrize(
+    ("channels", "folds"), [(6, 3), (12, 2), (24, 1), (32, 1), (80, 1), (96, 0), (384, 0), (608, 0)]
+)
+def test_as_few_rows_are_taken_together_as_fill_a_tile(channels: int, folds: int) -> None:
+    assert folds_of(64, channels) == folds
+    assert folds_of(63, channels) == 0
 
 
 def test_every_number_that_is_read_was_written() -> None:
