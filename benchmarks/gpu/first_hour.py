@@ -42,6 +42,7 @@ PARTS: dict[str, Callable[[Setup], Iterator[Row]]] = {
     "agreement": works.agreement,
     "sanitizer": works.sanitizer,
     "profile": speed.profiled,
+    "norms": layers.norms,
     "layers": layers.measured,
     "evaluation": speed.evaluation,
     "together": speed.together,

@@ -1,12 +1,14 @@
-"""How long the convolutions of the paper's band take in each way: the table of a model of GPU.
+"""How long norms and convolutions of the paper's band take in each way.
 
-Written as `anynet_study/models/convolution_ways.py` reads it: the file is to be copied to
+Those of convolutions are the table of a model of GPU, written as
+`anynet_study/models/convolution_ways.py` reads it: the file is to be copied to
 `anynet_study/models/measured/`.
 """
 
+import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 from statistics import median
@@ -15,9 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from anynet_study.design_space import DesignSpace, Networks, layers
+from anynet_study.design_space import Architecture, DesignSpace, Networks, layers
 from anynet_study.files import write_text
 from anynet_study.models import processor
+from anynet_study.models.bfloat16 import Normalise, norm_by_torch
 from anynet_study.models.convolution_ways import (
     Timed,
     Way,
@@ -31,7 +34,7 @@ from anynet_study.training.graphs import cuda_graph
 from benchmarks.serving import BATCH
 from benchmarks.training.task import BAND
 
-from .parts import Row, Setup
+from .parts import NORMS, Row, Setup, norms_of
 
 #: Passes of one graph at most, for its start takes as long as a small layer; and the elements of
 #: maps that they read in all, at most, but for a few passes.
@@ -55,7 +58,7 @@ def measured(setup: Setup) -> Iterator[Row]:
         row = Timed(kernel, group or width, width, side, {})
         layer = layer_of(row, setup.device)
         maps = torch.randn(fewer, width, side, side, device=setup.device)
-        times = {way: seconds(layer, maps, way, repeats) for way in ways_of(layer)}
+        times = {way: seconds_of_convolution(layer, maps, way, repeats) for way in ways_of(layer)}
         table.append(replace(row, seconds=times))
     for resolution, small in ((32, True), (224, False)):
         chosen = [row for row in table if (row.side in (2, 4, 8, 16, 32)) == small or setup.quick]
@@ -95,20 +98,80 @@ def _gains(table: list[Timed], resolution: int) -> Iterator[Row]:
     yield Row(f"{resolution} px, times as fast as by the rule", gain, "1.2 to 1.6 at 224 px")
 
 
-def seconds(layer: nn.Conv2d, maps: Tensor, way: Way, repeats: int) -> float:
-    """Of a pass forward and back, in bfloat16 and from maps channels last: a median."""
+def norms(setup: Setup) -> Iterator[Row]:
+    """Norms and ReLUs of a typical network of the band, forward and back, in bfloat16."""
+    setup.needs_gpu()
+    from anynet_study.models.norm_kernels import norm_sum_relu
+
+    sampled = DesignSpace.anynetx().sample(3, flops=BAND, seed=0)
+    typical = min(sampled, key=lambda it: abs(norms_of(it) - NORMS))
+    assert isinstance(typical, Architecture)
+    for resolution in (32, 224):
+        found = []
+        for what, way in (
+            ("torch's operators", norm_by_torch),
+            ("kernels in Triton", norm_sum_relu),
+        ):
+            times = [
+                number * seconds_of_norm(way, channels, side, setup.device)
+                for (channels, side), number in normed(typical, resolution).items()
+            ]
+            found.append(1000 * sum(times))
+            yield Row(f"{resolution} px, ms, {what}", round(found[-1], 3))
+        times_as_fast = found[0] / found[1]
+        reached = setup.judged(times_as_fast >= 1.5)
+        yield Row(
+            f"{resolution} px, times as fast", round(times_as_fast, 2), "at least 1.5", reached
+        )
+
+
+def normed(architecture: Architecture, resolution: int) -> Counter[tuple[int, int]]:
+    """How many normed layers put out maps of these channels and this side."""
+    found: Counter[tuple[int, int]] = Counter()
+    for layer in layers(architecture.networks(), resolution):
+        if layer.normalised:
+            sizes = np.broadcast_arrays(layer.width_out, layer.area, layer.count)
+            for channels, area, count in zip(*(it.ravel().tolist() for it in sizes), strict=True):
+                found[channels, math.isqrt(area)] += count
+    return +found
+
+
+def seconds_of_norm(way: Normalise, channels: int, side: int, device: torch.device) -> float:
+    norm = nn.BatchNorm2d(channels, device=device)
+    maps = torch.randn(BATCH, channels, side, side, device=device)
+    maps = maps.to(torch.bfloat16, memory_format=torch.channels_last).requires_grad_()
+    gradient = torch.randn_like(maps)
+
+    def one_pass() -> None:
+        made = way(maps, norm, None, True)
+        torch.autograd.grad(made, (maps, norm.weight, norm.bias), gradient)
+
+    return seconds(one_pass, maps, 5)
+
+
+def seconds_of_convolution(layer: nn.Conv2d, maps: Tensor, way: Way, repeats: int) -> float:
+    """Of a pass forward and back, in bfloat16 and from maps channels last."""
     maps = maps.to(torch.bfloat16, memory_format=torch.channels_last).requires_grad_()
     gradient = torch.randn_like(maps)
     weight = layer.weight.to(torch.bfloat16, memory_format=torch.channels_last)
     weight = weight.detach().requires_grad_()
+
+    def one_pass() -> None:
+        made = convolve(layer, maps, weight, way)
+        # As the norm behind it takes them.
+        made = made.contiguous(memory_format=torch.channels_last)
+        torch.autograd.grad(made, (maps, weight), gradient)
+
+    return seconds(one_pass, maps, repeats)
+
+
+def seconds(one_pass: Callable[[], None], maps: Tensor, repeats: int) -> float:
+    """Of a pass over these maps; a median."""
     passes = max(FEWEST, min(PASSES, ELEMENTS // maps.numel())) if maps.is_cuda else 1
 
     def all_passes() -> None:
         for _ in range(passes):
-            made = convolve(layer, maps, weight, way)
-            # As the norm behind it takes them.
-            made = made.contiguous(memory_format=torch.channels_last)
-            torch.autograd.grad(made, (maps, weight), gradient)
+            one_pass()
 
     found = []
     stream = torch.cuda.Stream() if maps.is_cuda else None

@@ -4,8 +4,8 @@
 
 It prints a line for each requirement of this project and of its tests that is not met, with the
 version that is there, if any, and writes the requirements to FOLDER/lacking.txt (default: the
-current folder). Then it prints the commands that fetch their wheels on a machine with a network,
-and install them here. Needs nothing but Python 3.11 and its pip.
+current folder). Then it prints the commands that make their wheels, and that of the project, on a
+machine with a network, and install them here. Needs nothing but Python 3.11 and its pip.
 """
 
 import argparse
@@ -57,18 +57,18 @@ def main(arguments: Sequence[str]) -> int:
     for requirement, there in found:
         print(f"{requirement}  ({f'{there} is here' if there else 'not here'})")
     if not found:
-        print("nothing is lacking")
-        return 0
+        print("nothing is lacking but, perhaps, the project itself")
     lines = [f"{it.name}{it.specifier}" for it, _ in found]
     file = folder / "lacking.txt"
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     python = "python{}.{}".format(*sys.version_info)
+    fetch = f"\n  {python} -m pip wheel -w wheels -r lacking.txt" if found else ""
     print(f"""
-{file} lists them. On an {platform.machine()} with a network and with {python}:
-  {python} -m pip wheel -w wheels -r lacking.txt
+{file} lists them. On an {platform.machine()} with a network and with {python}, in the checkout:{fetch}
+  {python} -m pip wheel -w wheels --no-deps .
 and here, with the folder `wheels` beside the checkout:
-  {sys.executable} -m pip install --no-index --find-links wheels -r lacking.txt""")
-    return 1
+  {sys.executable} -m pip install --no-index --find-links wheels -r lacking.txt anynet-study""")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

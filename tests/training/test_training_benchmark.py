@@ -183,6 +183,7 @@ def test_a_step_is_profiled_of_a_typical_network_of_the_band(bench: Any) -> None
     counts = [bench.parts.norms_of(architecture) for architecture in sampled]
     module = build(sampled[2], 10)
     assert counts[2] == sum(isinstance(it, nn.BatchNorm2d) for it in module.modules())
+    assert sum(bench.layers.normed(sampled[2], 32).values()) == counts[2]
     assert round(np.mean(counts)) == bench.parts.NORMS
     assert min(abs(it - bench.parts.NORMS) for it in counts[:3]) < 5  # of three, one is near
 
@@ -213,5 +214,5 @@ def test_what_of_it_needs_no_gpu_runs_without(
     assert code == 0, {name: part["failed"] for name, part in told.items()}
     assert set(told) == parts
     left_out = {name for name, part in told.items() if part["skipped"]}
-    assert left_out == {"tests", "sanitizer", *["kernels"] * (find_spec("triton") is None)}
+    assert left_out == {"tests", "sanitizer", "norms", *["kernels"] * (find_spec("triton") is None)}
     assert all(part["rows"] for name, part in told.items() if name not in left_out)
