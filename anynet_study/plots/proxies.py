@@ -73,7 +73,7 @@ def _long(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     for column, name in names.items():
         ends = {f"rho_{column}{end}": to for end, to in (("_low", "low"), ("_high", "high"))}
         kept = ["target", f"rho_{column}", *ends, "n", *(["note"] if "note" in table else [])]
-        part = table.reindex(columns=kept).rename(columns={f"rho_{column}": "estimate", **ends})
+        part = table[kept].rename(columns={f"rho_{column}": "estimate", **ends})
         part.insert(1, "proxy", name)
         parts.append(part)
     data = pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)

@@ -26,6 +26,10 @@ WIDE = {"errors", "before", "after", "accuracies", "scores", "population"}
             "result of `apr.correlations`",
         ),
         (
+            lambda: plots.other_targets_chart(RUNS),
+            "other_targets_chart: table: no column target, rho_source, .*; there are dataset, .*",
+        ),
+        (
             lambda: plots.agreement_grid(ERRORS[["big"]], ERRORS, AGREEMENT),
             "agreement_grid: before: no column small; there are big",
         ),
