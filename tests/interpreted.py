@@ -15,7 +15,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 import triton.language as tl  # noqa: E402
 from triton.runtime import interpreter  # noqa: E402
 
-from anynet_study.models import norm_kernels  # noqa: E402
+from anynet_study.models import fused_norms  # noqa: E402
 
 converted = interpreter._convert_float
 
@@ -32,5 +32,5 @@ interpreter._convert_float = rounded
 
 def few_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a kernel have few programs, of large tiles: the interpreter takes one after the other."""
-    monkeypatch.setattr(norm_kernels, "FEW", 2)
-    monkeypatch.setattr(norm_kernels, "TILE_ROWS", 512)
+    monkeypatch.setattr(fused_norms, "FEW", 2)
+    monkeypatch.setattr(fused_norms, "TILE_ROWS", 512)

@@ -27,7 +27,7 @@ class Backend:
     #: Of torch on the CPU.
     threads: int
     device_type: Literal["cpu", "cuda"] = "cpu"
-    #: In bfloat16 on a GPU: batch norms, sums and ReLUs by kernels in Triton (`norm_kernels`).
+    #: In bfloat16 on a GPU: batch norms, sums and ReLUs by kernels in Triton (`fused_norms`).
     triton: bool = False
     #: In bfloat16 on a GPU: the model whose table says how convolutions are computed
     #: (`convolution_ways`); "": a rule does.
@@ -76,7 +76,7 @@ def _triton_works() -> bool:
     if not has_bfloat16():
         return False
     try:
-        from anynet_study.models.norm_kernels import try_out
+        from anynet_study.models.fused_norms import try_out
 
         try_out("cuda")
     except Exception as error:  # it is missing, or a compiler is, or the GPU is too old

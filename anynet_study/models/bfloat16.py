@@ -45,7 +45,7 @@ def use_bfloat16(network: AnyNet, resolution: int, backend: Backend | None = Non
             layers.append(Bfloat16Layer(convolution, norm, way=way))
             network.set_submodule(name, layers[-1])
     if backend is not None and backend.triton:
-        from anynet_study.models.norm_kernels import norm_sum_relu
+        from anynet_study.models.fused_norms import norm_sum_relu
 
         for layer in layers:
             layer.normalise = norm_sum_relu
@@ -55,7 +55,7 @@ def use_bfloat16(network: AnyNet, resolution: int, backend: Backend | None = Non
 def norm_by_torch(
     maps: Tensor, norm: nn.BatchNorm2d, residual: Tensor | None, relu: bool
 ) -> Tensor:
-    """What `norm_kernels.norm_sum_relu` computes, by three of torch's operators."""
+    """What `fused_norms.norm_sum_relu` computes, by three of torch's operators."""
     assert norm.momentum is not None
     statistics, affine = (norm.running_mean, norm.running_var), (norm.weight, norm.bias)
     y = F.batch_norm(maps, *statistics, *affine, norm.training, norm.momentum, norm.eps)

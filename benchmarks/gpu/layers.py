@@ -101,7 +101,7 @@ def _gains(table: list[Timed], resolution: int) -> Iterator[Row]:
 def norms(setup: Setup) -> Iterator[Row]:
     """Norms and ReLUs of a typical network of the band, forward and back, in bfloat16."""
     setup.needs_gpu()
-    from anynet_study.models.norm_kernels import norm_sum_relu
+    from anynet_study.models.fused_norms import norm_sum_relu
 
     sampled = DesignSpace.anynetx().sample(3, flops=BAND, seed=0)
     typical = min(sampled, key=lambda it: abs(norms_of(it) - NORMS))

@@ -30,7 +30,7 @@ KERNELS = {True: 460, False: 900}
 MILLISECONDS = 2.2
 #: What a kernel is, by its name; the first that is found.
 KINDS = {
-    "norm, sum, ReLU": r"batch_norm|bn_|_normalise|_batch_statistics|_gradients|_sum_gradients",
+    "norm, sum, ReLU": r"batch_norm|bn_|normalise|batch_statistics|gradients|add_parts",
     "convolution": r"conv|cudnn|xmma|implicit|wgrad|dgrad|cutlass|gemm|depthwise|nchw|nhwc",
     "update": r"multi_tensor|fused_sgd|fused_adam",
     "copy": r"copy|memcpy|memset|cat",
@@ -214,7 +214,7 @@ def profiled(setup: Setup) -> Iterator[Row]:
         ((kernels, times, wall),) = found
         write_text(setup.out / f"kernels-{side}.txt", _by_time(kernels, times))
         count, busy = sum(kernels.values()), sum(times.values())
-        triton = any("_normalise" in name for name in kernels)
+        triton = any("normalise" in name for name in kernels)
         most, few = KERNELS[triton], setup.judged(count <= KERNELS[triton])
         yield Row(f"{side} px, kernels of a step", round(count), f"at most {most}", few)
         for kind in (*KINDS, "other"):

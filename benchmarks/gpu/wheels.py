@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
     python = "python{}.{}".format(*sys.version_info)
     fetch = f"\n  {python} -m pip wheel -w wheels -r lacking.txt" if found else ""
     print(f"""
-{file} lists them. On an {platform.machine()} with a network and with {python}, in the checkout:{fetch}
+{file} lists them. In the checkout on an {platform.machine()} with a network and {python}:{fetch}
   {python} -m pip wheel -w wheels --no-deps .
 and here, with the folder `wheels` beside the checkout:
   {sys.executable} -m pip install --no-index --find-links wheels -r lacking.txt anynet-study""")

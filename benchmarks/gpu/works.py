@@ -64,7 +64,7 @@ def tests(setup: Setup) -> Iterator[Row]:
     """Those marked for a GPU, and those of the kernels in Triton, which are compiled there."""
     setup.needs_gpu()
     marked = [it for it in Path("tests").rglob("test_*.py") if "mark.gpu" in it.read_text("utf-8")]
-    kernels = [f"tests/models/test_models_{it}.py" for it in ("norm_kernels", "fused_networks")]
+    kernels = [f"tests/models/test_models_{it}.py" for it in ("fused_norms", "fused_networks")]
     asked = {"marked gpu": ["-m", "gpu", *map(str, marked)], "of kernels in Triton": kernels}
     for what, chosen in asked.items():
         command = (sys.executable, "-m", "pytest", "-q", "-n", "0", *chosen)
@@ -81,7 +81,7 @@ def kernels(setup: Setup) -> Iterator[Row]:
     try:
         from triton import knobs
 
-        from anynet_study.models.norm_kernels import MOST_VARIANTS
+        from anynet_study.models.fused_norms import MOST_VARIANTS
     except ImportError as error:
         raise NoGpuError("it needs Triton") from error
     seconds = list[float]()

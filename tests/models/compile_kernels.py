@@ -25,14 +25,14 @@ from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
 from anynet_study.design_space import Architecture, DesignSpace, layers
-from anynet_study.models import Backend, build, norm_kernels, use_bfloat16
+from anynet_study.models import Backend, build, fused_norms, use_bfloat16
 
 ARCHITECTURES, RESOLUTIONS, BATCHES = 15, (32, 224), (2, 256)
 #: Architectures of which a whole network is trained and tested, and their images.
 WHOLE, IMAGES, SIDE = 1, 4, 32
 #: Residual and ReLU of the layers of blocks: the first ones, the shortcut, the last.
 WAYS = ((False, True), (False, False), (True, True))
-#: Of `norm_kernels`, ALONE and LONGEST, so that a kernel makes all sums, adds some, or takes them.
+#: Of `fused_norms`, ALONE and LONGEST, so that a kernel makes all sums, adds some, or takes them.
 KINDS = ((1, 1), (0, 1), (0, 0))
 #: Channels that are no multiple of 16 whatever is taken together, and one alone.
 WIDTHS = (7, 1)
@@ -73,7 +73,7 @@ def main() -> None:
     ):
         driver.set_active(NoGpu(capability))
         knobs.runtime.jit_cache_hook = hook(str(capability))
-        for norm_kernels.ALONE, norm_kernels.LONGEST in kinds:
+        for fused_norms.ALONE, fused_norms.LONGEST in kinds:
             run_kernels(maps_of(48, dtype))
     for width in WIDTHS:
         run_kernels(maps_of(width, torch.bfloat16), WAYS[-1:])
@@ -108,8 +108,8 @@ def run_kernels(maps: Tensor, ways: Sequence[tuple[bool, bool]] = WAYS) -> None:
     for residual, relu in ways:
         given = maps, maps if residual else None, numbers, numbers, numbers.clone(), numbers.clone()
         for training in (True, False):
-            norm_kernels._forward(*given, 0.1, 1e-5, training, relu)
-        norm_kernels._backward(maps, maps, maps, *[numbers] * 4, relu, residual)
+            fused_norms._forward(*given, 0.1, 1e-5, training, relu)
+        fused_norms._backward(maps, maps, maps, *[numbers] * 4, relu, residual)
 
 
 def run_network(architecture: Architecture) -> None:

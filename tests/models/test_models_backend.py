@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from interpreted import norm_kernels
+from interpreted import fused_norms
 
 from anynet_study.models import Backend, backend, backend_here, convolution_ways
 from anynet_study.models.convolution_ways import Timed
@@ -26,7 +26,7 @@ def _gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_kernels_that_work_are_used_and_so_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
-    monkeypatch.setattr(norm_kernels, "try_out", tried.append)
+    monkeypatch.setattr(fused_norms, "try_out", tried.append)
     usual = Backend("rewritten", "sm_90", torch.get_num_threads(), "cuda", triton=True)
     assert backend_here(None, "cuda") == usual
     table = (Timed(3, 8, 64, 8, {"channels last": 1.0}),)
@@ -53,7 +53,7 @@ def test_kernels_that_do_not_work_are_not_used_and_why_is_said(
     def try_out(device: str) -> None:
         raise error
 
-    monkeypatch.setattr(norm_kernels, "try_out", try_out)
+    monkeypatch.setattr(fused_norms, "try_out", try_out)
     assert not backend_here(None, "cuda").triton
     first = str(error).partition("\n")[0]
     assert capsys.readouterr().err == f"torch's own batch norms: {first}\n"

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from interpreted import norm_kernels
+from interpreted import fused_norms
 
 PROGRAM = Path(__file__).with_name("compile_kernels.py")
-KERNELS = {"_batch_statistics", "_add_parts", "_normalise", "_sum_gradients", "_gradients"}
+KERNELS = {"batch_statistics", "add_parts", "normalise", "sum_gradients", "gradients"}
 
 
 @pytest.mark.slow
@@ -27,6 +27,6 @@ def test_the_kernels_of_a_gpu_compile_and_are_few(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     variants: dict[str, dict[str, int]] = json.loads(done.stdout)
     assert all(set(found) == KERNELS for found in variants.values())
-    assert sum(variants["counted"].values()) == norm_kernels.MOST_VARIANTS
+    assert sum(variants["counted"].values()) == fused_norms.MOST_VARIANTS
     made = len(list(tmp_path.rglob("*.cubin")))
     assert made == sum(sum(variants[capability].values()) for capability in ("80", "90"))

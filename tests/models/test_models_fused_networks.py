@@ -9,7 +9,7 @@ from interpreted import DEVICE, few_programs
 from test_models_bfloat16 import NETWORK, SHAPES, batch
 from torch import Tensor
 
-from anynet_study.models import AnyNet, Backend, build, norm_kernels, use_bfloat16
+from anynet_study.models import AnyNet, Backend, build, fused_norms, use_bfloat16
 from anynet_study.models.bfloat16 import Bfloat16Layer
 from anynet_study.models.rewrites import MiddleTap
 
@@ -48,8 +48,8 @@ def test_they_are_as_near_to_the_exact_network_as_torchs_operators_are(
     exact, *halves = networks(name)
     images = batch().to(DEVICE)
     assert [list(it.state_dict()) for it in halves] == [list(exact.state_dict())] * 2
-    calls, run = [0], norm_kernels._forward
-    monkeypatch.setattr(norm_kernels, "_forward", lambda *it: (calls.append(1), run(*it))[1])
+    calls, run = [0], fused_norms._forward
+    monkeypatch.setattr(fused_norms, "_forward", lambda *it: (calls.append(1), run(*it))[1])
     logits = [exact(images.double()), *(half(images) for half in halves)]
     for one in logits:
         torch.nn.functional.cross_entropy(one, torch.arange(16, device=DEVICE) % 6).backward()

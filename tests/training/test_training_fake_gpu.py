@@ -13,7 +13,7 @@ import pytest
 import torch
 from cells import cells
 from fake_gpu import GPU, FakeGpu, RecordingError
-from interpreted import norm_kernels
+from interpreted import fused_norms
 from quick import slow_but
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
@@ -168,9 +168,9 @@ def test_kernels_in_triton_leave_nothing_of_a_norm_to_torch(
 
 def test_what_starts_the_kernels_takes_nothing_from_the_host() -> None:
     """A fake GPU does not run it."""
-    for function in (norm_kernels._forward, norm_kernels._backward):
+    for function in (fused_norms._forward, fused_norms._backward):
         assert from_host(inspect.getsource(function._init_fn)) == []
-    for function in (norm_kernels.Tiles, norm_kernels._maps_like, norm_kernels._channels_last):
+    for function in (fused_norms.Tiles, fused_norms._maps_like, fused_norms._channels_last):
         assert from_host(inspect.getsource(function)) == []
 
 

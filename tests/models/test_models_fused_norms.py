@@ -8,8 +8,8 @@ from interpreted import DEVICE
 from quick import slow_but
 from torch import Tensor, nn
 
-from anynet_study.models import norm_kernels
-from anynet_study.models.norm_kernels import (
+from anynet_study.models import fused_norms
+from anynet_study.models.fused_norms import (
     FEW,
     TILE_COLUMNS,
     TILE_ROWS,
@@ -151,7 +151,7 @@ def test_parts_are_added_up_in_each_way(
     """By the second kernel, or one before it, some at a time."""
     changed = {"ALONE": 0, "LONGEST": longest, "PROGRAMS": programs, "ADDED": 16, "TILE_ROWS": 16}
     for name, value in changed.items():
-        monkeypatch.setattr(norm_kernels, name, value)
+        monkeypatch.setattr(fused_norms, name, value)
     test_results_gradients_and_statistics_are_those_of_torch(shape, torch.float32, True, True)
 
 
@@ -195,12 +195,12 @@ def test_one_value_has_no_variance() -> None:
 
 def test_trying_them_out_notices_wrong_results(monkeypatch: pytest.MonkeyPatch) -> None:
     try_out(DEVICE.type)
-    right = norm_kernels._backward
+    right = fused_norms._backward
 
     def wrong(*given: Any) -> tuple[Tensor, ...]:
         to_maps, *others = right(*given)
         return to_maps * 2, *others
 
-    monkeypatch.setattr(norm_kernels, "_backward", wrong)
+    monkeypatch.setattr(fused_norms, "_backward", wrong)
     with pytest.raises(ArithmeticError):
         try_out(DEVICE.type)
