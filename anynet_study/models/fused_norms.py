@@ -30,6 +30,8 @@ FEW = 16
 LONGEST, PROGRAMS = 4, 264
 #: Parts that this kernel adds up at a time, and channels of each of its programs.
 ADDED, CHANNELS = 256, 16
+#: Channels and sides of maps that are tried out: sums of which a program makes, adds or takes.
+TRIED = ((12, 6), (12, 20), (TILE_COLUMNS + 1, 48))
 #: Variants that are compiled at most, of all kernels for maps of one precision, whatever the
 #: architectures and batches: columns are a multiple of 16 or not; 3 ways to leave out the residual
 #: or the ReLU; evaluation, or sums of one part, of few, or none yet. One column is compiled apart.
@@ -52,13 +54,14 @@ def norm_sum_relu(
 
 
 def try_out(device: str) -> None:
-    """Compile and run the kernels on small maps there, of channels of each kind.
+    """Compile and run the kernels there, on maps that are divided in each way.
 
     Raises whatever Triton does, and ArithmeticError where results are not those of torch.
     """
-    for channels in (12, TILE_COLUMNS // 2, TILE_COLUMNS + 1):
+    for channels, side in TRIED:
         norm = nn.BatchNorm2d(channels, device=device)
-        maps = torch.linspace(-3, 3, channels * 96, device=device).view(2, channels, 6, 8).sin()
+        maps = torch.linspace(-3, 3, 2 * channels * side**2, device=device).sin()
+        maps = maps.view(2, channels, side, side)
         given = [maps.to(torch.bfloat16).requires_grad_() for _ in range(2)]
         for own, theirs in zip(
             _with_gradient(norm_sum_relu(given[0], norm, given[0], True), given[0]),

@@ -194,6 +194,8 @@ def test_one_value_has_no_variance() -> None:
 
 
 def test_trying_them_out_notices_wrong_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = [Tiles(torch.empty(2, channels, side, side)) for channels, side in fused_norms.TRIED]
+    assert [it.parts for it in tried] == [0, FEW, 1]
     try_out(DEVICE.type)
     right = fused_norms._backward
 
