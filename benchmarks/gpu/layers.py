@@ -52,20 +52,27 @@ def measured(setup: Setup) -> Iterator[Row]:
     """Each kind of layer in each way, and what the fastest gains; the table is a file."""
     batch, repeats = (2, 1) if setup.quick else (BATCH, 5)
     sides, channels = ((4,), (64,)) if setup.quick else (SIDES, CHANNELS)
-    table = []
-    for (kernel, group), side, width in product(KINDS, sides, channels):
-        fewer = min(batch, LARGEST // (width * side**2))
-        row = Timed(kernel, group or width, width, side, {})
-        layer = layer_of(row, setup.device)
-        maps = torch.randn(fewer, width, side, side, device=setup.device)
-        times = {way: seconds_of_convolution(layer, maps, way, repeats) for way in ways_of(layer)}
-        table.append(replace(row, seconds=times))
+    table, file = list[Timed](), file_name(processor(setup.device.type))
+    for kernel, group in KINDS:
+        began = time.perf_counter()
+        for side, width in product(sides, channels):
+            row = Timed(kernel, group or width, width, side, {})
+            layer = layer_of(row, setup.device)
+            fewer = min(batch, LARGEST // (width * side**2))
+            maps = torch.randn(fewer, width, side, side, device=setup.device)
+            ways = ways_of(layer)
+            times = {way: seconds_of_convolution(layer, maps, way, repeats) for way in ways}
+            table.append(replace(row, seconds=times))
+        write_text(setup.out / file, written(table))  # what there is if time runs out
+        yield Row(f"seconds for {_name(kernel, group)}", round(time.perf_counter() - began, 1))
     for resolution, small in ((32, True), (224, False)):
         chosen = [row for row in table if (row.side in (2, 4, 8, 16, 32)) == small or setup.quick]
         yield from _gains(chosen, resolution)
-    model = processor(setup.device.type)
-    write_text(setup.out / file_name(model), written(table))
-    yield Row("the table, for models/measured", file_name(model))
+    yield Row("the table, for models/measured", file)
+
+
+def _name(kernel: int, group: int) -> str:
+    return f"groups of {group}" if kernel == 3 else "1x1"
 
 
 def layer_of(row: Timed, device: torch.device) -> nn.Conv2d:
@@ -89,9 +96,8 @@ def _gains(table: list[Timed], resolution: int) -> Iterator[Row]:
         best.setdefault(kind, Counter())[way] += 1
     for kernel, group in KINDS:
         kind = kernel, group
-        name = f"groups of {group}" if kernel == 3 else "1x1"
         ratio, ((way, _),) = by_rule[kind] / fastest[kind], best[kind].most_common(1)
-        yield Row(f"{resolution} px, {name}", f"{ratio:.2f} x, mostly {way}")
+        yield Row(f"{resolution} px, {_name(kernel, group)}", f"{ratio:.2f} x, mostly {way}")
     weights = activations(resolution)
     whole, quick = (sum(weights[it] * of[it] for it in KINDS) for of in (by_rule, fastest))
     gain = round(whole / quick, 3)

@@ -55,13 +55,13 @@ class Length:
 
 #: CIFAR-10, and datasets of 40,000 images of 224 pixels and a fifth as many to test on.
 LENGTHS = {
-    32: Length("cifar10", 32, 30, 50_000, 10_000, 350.0, part=1),
+    32: Length("cifar10", 32, 30, 50_000, 10_000, 350.0, part=2),
     224: Length("imagenet-100", 224, 20, 40_000, 8_000, 62.0, part=8),
 }
 #: The epochs of the two studies whose difference is taken, and the runs of each.
-EPOCHS, RUNS = (2, 5), 8
+EPOCHS, RUNS = (2, 6), 8
 #: Ways of training that are compared, the engine last, and the steps of each of their runs.
-PEERS, PEERS_STEPS = ("timm", "processes", "fast"), 200
+PEERS, PEERS_STEPS = ("timm", "processes", "fast"), 100
 
 
 def runs_an_hour(length: Length) -> Callable[[Setup], Iterator[Row]]:
