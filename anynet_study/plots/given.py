@@ -29,40 +29,39 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         given = signature.bind(*args, **kwargs).arguments.items()
         kinds = {name: it.annotation for name, it in signature.parameters.items()}
+        where = function.__name__
+        tables = {
+            label: table
+            for name, value in given
+            for label, table in _tables(where, name, value, kinds[name])
+        }
         try:
-            tables = dict(it for name, value in given for it in _tables(name, value, kinds[name]))
             return function(*args, **kwargs)
-        except _WrongKindError as error:
-            raise UserError(f"{function.__name__}: {error}") from None
         except KeyError as error:
             if not (told := _lacking(tables, error)):
                 raise
             label, reason = told
             wanted = _sentence(function.__doc__ or "", label.partition("[")[0])
-            raise UserError(f"{function.__name__}: {label}: {reason}{wanted}") from error
+            raise UserError(f"{where}: {label}: {reason}{wanted}") from error
 
     return wrapper
 
 
-class _WrongKindError(Exception):
-    pass
-
-
-def _tables(label: str, value: Any, kind: Any) -> Iterator[tuple[str, Any]]:
+def _tables(where: str, label: str, value: Any, kind: Any) -> Iterator[tuple[str, Any]]:
     """The tables in an argument that is annotated as `kind`, each with what to call it."""
     if isinstance(kind, UnionType):  # with None
         if value is not None:
-            yield from _tables(label, value, get_args(kind)[0])
+            yield from _tables(where, label, value, get_args(kind)[0])
         return
     plain = get_origin(kind) or kind
     if plain not in (pd.DataFrame, pd.Series, Mapping):
         return
     if not isinstance(value, plain):
         needed = "dict" if plain is Mapping else f"pandas {plain.__name__}"
-        raise _WrongKindError(f"{label}: a {type(value).__name__}; needed is a {needed}")
+        raise UserError(f"{where}: {label}: a {type(value).__name__}; needed is a {needed}")
     if plain is Mapping:
         for key, part in value.items():
-            yield from _tables(f"{label}[{key!r}]", part, get_args(kind)[1])
+            yield from _tables(where, f"{label}[{key!r}]", part, get_args(kind)[1])
     elif plain is pd.DataFrame:
         yield label, value
 
