@@ -1,7 +1,7 @@
 """What the time of runs and of further evaluations consists of: counts, of a whole population.
 
-A device's price of each (`cost.prices`) makes seconds of them. Counts of a training step are three
-forward passes: forward, backward to the inputs, backward to the weights.
+A device's price of each (`prices.PRICES`) makes seconds of them. Counts of a training step are
+three forward passes: forward, backward to the inputs, backward to the weights.
 """
 
 from collections.abc import Callable, Mapping, Sequence
