@@ -18,12 +18,12 @@ from anynet_study.models import norm_kernels as kernels
 
 #: Rows and columns of a tile, and the groups of 32 threads that work at it.
 TILE_ROWS, TILE_COLUMNS, WARPS = 64, 64, 8
-#: How often rows of few channels are folded in two, at most, and the share of a tile's columns that
-#: are then used, at least.
-MOST_FOLDS, LEAST_USED = 4, 0.75
+#: Rows of few channels are folded until this share of a tile's columns is used.
+LEAST_USED = 0.75
 #: Tiles of rows, at most, that each program of the second kernel sums by itself, without a first.
 ALONE = 4
-#: Parts of a channel's sums, at most, that each program of the second kernel adds up by itself.
+#: Parts of a channel's sums, at most, that each program of the second kernel adds up by itself; a
+#: power of 2. No more rows are folded to one.
 FEW = 16
 #: Tiles that a program sums one after another until more programs, and a kernel that adds up the
 #: parts, are quicker; and how many programs there are then, at most. An H100 has 132 processors.
@@ -239,7 +239,7 @@ class Tiles:
         folds = 0 if alone else folds_of(values, self.channels)
         rows, columns = values >> folds, self.channels << folds
         across, down = triton.cdiv(columns, TILE_COLUMNS), triton.cdiv(rows, TILE_ROWS)
-        few = max(1, FEW >> folds)
+        few = FEW >> folds
         many = down > LONGEST * few
         splits = min(down, triton.cdiv(PROGRAMS, across) if many else 1 if alone else few)
         per_split = triton.cdiv(down, splits) * TILE_ROWS
@@ -293,7 +293,7 @@ def folds_of(values: int, channels: int) -> int:
     As few times as it takes for a row to be a multiple of 16 and to fill `LEAST_USED` of its tiles.
     """
     fullness = dict[int, float]()
-    for folds in range(MOST_FOLDS + 1):
+    for folds in range(FEW.bit_length()):
         if values % (1 << folds) == 0:
             columns = channels << folds
             used = columns / (triton.cdiv(columns, TILE_COLUMNS) * TILE_COLUMNS)

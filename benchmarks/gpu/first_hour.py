@@ -86,7 +86,9 @@ def run_apart(name: str, device: str, quick: bool, out: Path) -> Part:
     why = ""
     try:
         with log.open("w", encoding="utf-8") as said:
-            code = subprocess.run(command, stderr=said, timeout=MOST_SECONDS).returncode
+            code = subprocess.run(
+                command, stdout=said, stderr=subprocess.STDOUT, timeout=MOST_SECONDS
+            ).returncode
             why = f"exit {code}: {_last_line(log.read_text('utf-8'))}" if code else ""
     except subprocess.TimeoutExpired:
         why = f"took more than {MOST_SECONDS:g} s"
