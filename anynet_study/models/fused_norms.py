@@ -208,17 +208,8 @@ def _(maps: Tensor, residual: Tensor | None, weight: Tensor, *_: Any) -> tuple[T
 
 
 @_backward.register_fake
-def _(
-    gradient: Tensor,
-    maps: Tensor,
-    y: Tensor,
-    mean: Tensor,
-    rstd: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    relu: bool,
-    summed: bool,
-) -> tuple[Tensor, ...]:
+def _(gradient: Tensor, maps: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    *_, weight, _, _, summed = others
     gradients = torch.empty_like(weight), torch.empty_like(weight)
     return _maps_like(maps), *gradients, _maps_like(maps if summed else maps[:0])
 

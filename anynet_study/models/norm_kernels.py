@@ -30,15 +30,29 @@ def _tile(start, last, column, here, columns, BM: tl.constexpr):
 
 
 @triton.jit
-def _behind_relu(gradient, y, normed, place, mask, RESIDUAL: tl.constexpr, RELU: tl.constexpr):
-    """The gradient by what enters the ReLU, if there is one: without a residual, `normed`."""
+def _behind_relu(maps, mean, scale, shift, place, mask, RESIDUAL: tl.constexpr, RELU: tl.constexpr):
+    """How far a tile of x is from the mean, and its gradient by what enters the ReLU, if any.
+
+    Without a residual, what enters it is computed again. `maps`: gradient, x and the result.
+    """
+    gradient, x, y = maps
+    off = tl.load(x + place, mask=mask, other=0.0).to(tl.float32) - mean[None, :]
     value = tl.load(gradient + place, mask=mask, other=0.0).to(tl.float32)
     if RELU:
-        above = normed
+        above = off * scale[None, :] + shift[None, :]
         if RESIDUAL:
             above = tl.load(y + place, mask=mask, other=0.0).to(tl.float32)
         value = tl.where(above <= 0.0, 0.0, value)
-    return value
+    return off, value
+
+
+@triton.jit
+def _norm_of(mean_of, rstd_of, weight, bias, channel, here):
+    """Of each column the mean, 1 / sqrt(variance + eps), and the norm's factor and summand."""
+    mean = tl.load(mean_of + channel, mask=here, other=0.0)
+    rstd = tl.load(rstd_of + channel, mask=here, other=0.0)
+    scale = rstd * tl.load(weight + channel, mask=here, other=0.0)
+    return mean, rstd, scale, tl.load(bias + channel, mask=here, other=0.0)
 
 
 @triton.jit
@@ -78,14 +92,11 @@ def _by_norm(
     BC: tl.constexpr,
 ):
     """Of each column over these rows the gradients by the norm's weight, over rstd, and bias."""
-    gradient, x, y = maps
     of_weight = tl.zeros((BM, BC), tl.float32)
     of_bias = tl.zeros((BM, BC), tl.float32)
     for start in range(first, last, BM):
         place, mask = _tile(start, last, column, here, columns, BM)
-        off = tl.load(x + place, mask=mask, other=0.0).to(tl.float32) - mean[None, :]
-        normed = off * scale[None, :] + shift[None, :]
-        value = _behind_relu(gradient, y, normed, place, mask, RESIDUAL, RELU)
+        off, value = _behind_relu(maps, mean, scale, shift, place, mask, RESIDUAL, RELU)
         of_bias += value
         of_weight += value * off
     return tl.sum(of_weight, 0), tl.sum(of_bias, 0)
@@ -194,9 +205,8 @@ def normalise(
     """
     column, here, split, first, last = _part(rows, columns, per_split, BC)
     channel = _channel_of(column, columns, channels)
-    factor = tl.load(
-        weight + channel, mask=here, other=0.0
-    )  # before sums that have to be waited for
+    # Before the sums, which have to be waited for.
+    factor = tl.load(weight + channel, mask=here, other=0.0)
     shift = tl.load(bias + channel, mask=here, other=0.0)
     if TRAINING:
         total = (rows << folds).to(tl.float32)
@@ -260,10 +270,7 @@ def sum_gradients(
     """Of each split and column the gradients by the norm's weight and bias."""
     column, here, split, first, last = _part(rows, columns, per_split, BC)
     channel = _channel_of(column, columns, channels)
-    mean = tl.load(mean_of + channel, mask=here, other=0.0)
-    rstd = tl.load(rstd_of + channel, mask=here, other=0.0)
-    scale = rstd * tl.load(weight + channel, mask=here, other=0.0)
-    shift = tl.load(bias + channel, mask=here, other=0.0)
+    mean, rstd, scale, shift = _norm_of(mean_of, rstd_of, weight, bias, channel, here)
     maps = (gradient, x, y)
     of_weight, of_bias = _by_norm(
         maps, mean, scale, shift, first, last, column, here, columns, RESIDUAL, RELU, BM, BC
@@ -306,12 +313,9 @@ def gradients(
     """
     column, here, split, first, last = _part(rows, columns, per_split, BC)
     channel = _channel_of(column, columns, channels)
-    mean = tl.load(mean_of + channel, mask=here, other=0.0)
-    rstd = tl.load(rstd_of + channel, mask=here, other=0.0)
-    scale = rstd * tl.load(weight + channel, mask=here, other=0.0)
-    shift = tl.load(bias + channel, mask=here, other=0.0)
+    mean, rstd, scale, shift = _norm_of(mean_of, rstd_of, weight, bias, channel, here)
+    maps = (gradient, x, y)
     if PARTS == 0:
-        maps = (gradient, x, y)
         of_weight, of_bias = _by_norm(
             maps, mean, scale, shift, first, last, column, here, columns, RESIDUAL, RELU, BM, BC
         )
@@ -334,9 +338,7 @@ def gradients(
     slope = of_weight / total * rstd
     for start in range(first, last, BM):
         place, mask = _tile(start, last, column, here, columns, BM)
-        off = tl.load(x + place, mask=mask, other=0.0).to(tl.float32) - mean[None, :]
-        normed = off * scale[None, :] + shift[None, :]
-        value = _behind_relu(gradient, y, normed, place, mask, RESIDUAL, RELU)
+        off, value = _behind_relu(maps, mean, scale, shift, place, mask, RESIDUAL, RELU)
         if RESIDUAL:
             tl.store(to_residual + place, value.to(to_residual.dtype.element_ty), mask=mask)
         value = (value - constant[None, :] - off * slope[None, :]) * scale[None, :]

@@ -94,7 +94,10 @@ def run_apart(name: str, device: str, quick: bool, out: Path) -> Part:
         why = f"took more than {MOST_SECONDS:g} s"
     told = json.loads(file_of(name, out, "json").read_bytes())[name]
     part = Part(**{**told, "rows": [Row(**row) for row in told["rows"]]})
-    return replace(part, failed=why) if why else part
+    if why:
+        part = replace(part, failed=why)
+        _keep(name, out, part)
+    return part
 
 
 def _keep(name: str, out: Path, part: Part) -> None:

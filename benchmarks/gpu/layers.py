@@ -5,7 +5,6 @@ Those of convolutions are the table of a model of GPU, written as
 `anynet_study/models/measured/`.
 """
 
-import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -34,7 +33,7 @@ from anynet_study.training.graphs import cuda_graph
 from benchmarks.serving import BATCH
 from benchmarks.training.task import BAND
 
-from .parts import NORMS, Row, Setup, norms_of
+from .parts import Row, Setup, normed, off_typical
 
 #: Passes of one graph at most, for its start takes as long as a small layer; and the elements of
 #: maps that they read in all, at most, but for a few passes.
@@ -110,7 +109,7 @@ def norms(setup: Setup) -> Iterator[Row]:
     from anynet_study.models.fused_norms import norm_sum_relu
 
     sampled = DesignSpace.anynetx().sample(3, flops=BAND, seed=0)
-    typical = min(sampled, key=lambda it: abs(norms_of(it) - NORMS))
+    typical = min(sampled, key=off_typical)
     assert isinstance(typical, Architecture)
     for resolution in (32, 224):
         found = []
@@ -129,17 +128,6 @@ def norms(setup: Setup) -> Iterator[Row]:
         yield Row(
             f"{resolution} px, times as fast", round(times_as_fast, 2), "at least 1.5", reached
         )
-
-
-def normed(architecture: Architecture, resolution: int) -> Counter[tuple[int, int]]:
-    """How many normed layers put out maps of these channels and this side."""
-    found: Counter[tuple[int, int]] = Counter()
-    for layer in layers(architecture.networks(), resolution):
-        if layer.normalised:
-            sizes = np.broadcast_arrays(layer.width_out, layer.area, layer.count)
-            for channels, area, count in zip(*(it.ravel().tolist() for it in sizes), strict=True):
-                found[channels, math.isqrt(area)] += count
-    return +found
 
 
 def seconds_of_norm(way: Normalise, channels: int, side: int, device: torch.device) -> float:

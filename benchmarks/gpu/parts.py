@@ -1,5 +1,7 @@
 """What a part of the first hour is given, and what it tells."""
 
+import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,14 +121,29 @@ def typical_run_of(task: Task) -> tuple[RunSpec, DatasetView]:
     Estimates are of such a network: small maps take as long as their kernels are many.
     """
     specs, view = runs_of(task)
-    return min(specs, key=lambda it: abs(norms_of(it.architecture) - NORMS)), view
+    return min(specs, key=lambda it: off_typical(it.architecture)), view
+
+
+def off_typical(architecture: AnyNetwork) -> int:
+    """How far a network is from the band's in its number of batch norms."""
+    return abs(norms_of(architecture) - NORMS)
 
 
 def norms_of(architecture: AnyNetwork) -> int:
     """How many batch norms a network has."""
+    return normed(architecture, 32).total()
+
+
+def normed(architecture: AnyNetwork, resolution: int) -> Counter[tuple[int, int]]:
+    """How many normed layers put out maps of these channels and this side."""
     assert isinstance(architecture, Architecture)
-    counted = (it for it in layers(architecture.networks(), 32) if it.normalised)
-    return sum(int(np.sum(np.broadcast_arrays(it.count, it.width_out)[0])) for it in counted)
+    found: Counter[tuple[int, int]] = Counter()
+    for layer in layers(architecture.networks(), resolution):
+        if layer.normalised:
+            sizes = np.broadcast_arrays(layer.width_out, layer.area, layer.count)
+            for channels, area, count in zip(*(it.ravel().tolist() for it in sizes), strict=True):
+                found[channels, math.isqrt(area)] += count
+    return +found
 
 
 def wait(device: torch.device) -> None:

@@ -130,8 +130,9 @@ def sanitizer(setup: Setup) -> Iterator[Row]:
     environment = {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
     command += ["-m", "benchmarks.gpu", "--here", "three steps", "-o", str(setup.out)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    print(done.stdout + done.stderr, file=sys.stderr)
-    found = re.findall(r"ERROR SUMMARY: (\d+) error", done.stdout + done.stderr)
+    told = done.stdout + done.stderr
+    print(told, file=sys.stderr)
+    found = re.findall(r"ERROR SUMMARY: (\d+) error", told)
     errors = found[-1] if found else f"exit {done.returncode}"
     yield Row("errors of memory in three steps", errors, "0", errors == "0")
 
@@ -187,8 +188,9 @@ def _worked(task: Task, name: str, *overrides: str, fault: str = "none") -> str:
     command = [sys.executable, "-m", "benchmarks.gpu.planted", fault]
     command += [str(task.sweep_file), str(task.folder / name), *overrides]
     done = subprocess.run(command, env=task.environment(), capture_output=True, text=True)
-    print(done.stdout + done.stderr, file=sys.stderr)
-    return done.stdout + done.stderr
+    told = done.stdout + done.stderr
+    print(told, file=sys.stderr)
+    return told
 
 
 def _ended(task: Task, name: str, how: str) -> Iterator[Row]:

@@ -4,8 +4,8 @@
 
 Counts the variants that the kernels would be compiled for over sampled architectures, and makes
 machine code of GPUs of architecture 80 and 90 for each kernel, for 90 in each of its ways. Prints
-JSON: variants by kernel, under "counted", "80" and "90". A program of
-its own: what Triton's interpreter has imported is never compiled.
+JSON: variants by kernel, under "counted", "80" and "90". A program of its own: what Triton's
+interpreter has imported is never compiled.
 """
 
 import json
