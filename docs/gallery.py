@@ -37,15 +37,15 @@ from small_study import SmallStudy, run_records, small_study  # noqa: E402
 
 import anynet_study  # noqa: E402
 from anynet_study import plots  # noqa: E402
-from anynet_study.analyses import FIGURES  # noqa: E402
-from anynet_study.errors import UserError  # noqa: E402
+from anynet_study.analysis.analyses import FIGURES  # noqa: E402
+from anynet_study.analysis.study import Study  # noqa: E402
+from anynet_study.core.errors import UserError  # noqa: E402
 from anynet_study.store import (  # noqa: E402
     EvaluationRecord,
     EvaluationWriter,
     JournalWriter,
     collect,
 )
-from anynet_study.study import Study  # noqa: E402
 
 DOMAINS = ROOT / "analysis" / "cross-domain" / "release" / "results.h5"
 RESAMPLES = 100

@@ -4,7 +4,7 @@ import re
 
 from command import ROOT, SWEEPS
 
-from anynet_study.analyses.arguments import StudyOptions
+from anynet_study.analysis.analyses.arguments import StudyOptions
 
 PACKAGE = ROOT / "anynet_study"
 MAP = (ROOT / "docs" / "map.md").read_text(encoding="utf-8")

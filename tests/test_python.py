@@ -16,8 +16,8 @@ from small_study import run_records, small_study, write_store
 
 import anynet_study
 from anynet_study import DesignSpace, apr
-from anynet_study.apr import verdicts
-from anynet_study.errors import UserError
+from anynet_study.analysis.apr import verdicts
+from anynet_study.core.errors import UserError
 
 TABLE = pd.DataFrame({"big": [30.0, 31, 33, 34, 36], "small": [10.0, 12, 11, 13, 15]})
 ROLES = apr.Roles("big", {"big": 10}, {"small": 5})
@@ -128,8 +128,8 @@ def test_figures_display_themselves() -> None:
 
 
 def test_the_front_door_has_what_scripts_need() -> None:
-    assert anynet_study.apr.correlations.__name__ == "correlations"
-    assert anynet_study.plots.scatter_matrix.__name__ == "scatter_matrix"
+    assert anynet_study.analysis.apr.correlations.__name__ == "correlations"
+    assert anynet_study.analysis.plots.scatter_matrix.__name__ == "scatter_matrix"
     assert anynet_study.UserError is UserError
     assert re.match(r"\d+\.\d+", anynet_study.__version__)
 

@@ -1,0 +1,307 @@
+"""The stages of a study that need several rooms: run all of it, and collect what is recorded."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from anynet_study.core import arrow
+from anynet_study.core.errors import UserError, counted
+from anynet_study.core.files import read_regular, sha256_of, write_text
+from anynet_study.core.metrics import chance_error
+from anynet_study.core.provenance import code_version
+from anynet_study.data import DatasetView, KeptDatasets
+from anynet_study.engine.dispatch import (
+    Allowed,
+    JournalReader,
+    LaunchOptions,
+    OpenStudy,
+    Recorded,
+    changes_in_words,
+    check_may_begin,
+    finished_by_others,
+    launch_missing,
+    open_study,
+    open_sweep,
+    train_all,
+    trial_table,
+)
+from anynet_study.engine.planning import evaluations_by_dataset, resolve_on
+from anynet_study.engine.study_folder import StudyFolder
+from anynet_study.engine.sweep import Sweep
+from anynet_study.engine.training import epoch_lengths, steps_per_epoch
+from anynet_study.store import (
+    CollectReport,
+    collect,
+    find_store,
+    read_journals,
+)
+
+if TYPE_CHECKING:
+    import submitit
+
+    from anynet_study.analysis.study import Study
+
+
+def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
+    """One row per dataset of the sweep, as the results store keeps it (`store.layout`)."""
+    main = next(iter(sweep.recipes.values()))
+    rows: list[dict[str, Any]] = []
+    for label, view in views.items():
+        entry, images = sweep.datasets[label], len(view.train_index)
+        stated = main.for_dataset(label)
+        recipe = resolve_on(view, stated, label)
+        steps = steps_per_epoch(images, recipe.batch_size)
+        rows.append(
+            {
+                "dataset": label,
+                "base": "+".join(entry.bases),
+                "role": sweep.role_of(label),
+                "classes": len(view.classes),
+                "train_images": images,
+                "test_images": len(view.test_index),
+                "metric": recipe.metric,
+                "chance": chance_error(view.test_labels, len(view.classes), recipe.metric),
+                "epochs": len(epoch_lengths(recipe, steps)),
+                "content_hash": view.dataset.content_hash,
+                "variant": entry.model_dump_json(exclude_defaults=True, exclude={"role"}),
+                "class_names": json.dumps(view.classes),
+            }
+        )
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    return pa.table(
+        {
+            name: arrow.texts(told) if isinstance(told[0], str) else arrow.numbers(np.array(told))
+            for name, told in columns.items()
+        }
+    )
+
+
+def run(
+    sweep: Sweep | Path | str,
+    resamples: int = 10_000,
+    retry_failed: bool = False,
+    changed: bool = False,
+) -> "Study":
+    """Do a whole study on this machine, as `anynet-study run` does, and load it.
+
+    `sweep` is one that was made in Python, or its file. The study is in `studies/NAME` of the
+    current folder; what is finished there is not trained again. `resamples`: of the bootstrap.
+    `changed`: go on with a sweep that was changed so that recorded runs of the study stay unused.
+    Raises UserError for what cannot be run; failed runs are rows of `study.store`.
+
+    >>> import anynet_study
+    >>> sweep = anynet_study.Sweep(
+    ...     name="first",
+    ...     population={"count": 4, "flops": [0.4e6, 0.6e6], "resolution": 8, "classes": 10},
+    ...     source="digits",
+    ...     datasets={"digits": {}, "gratings": {}},
+    ...     recipes={"basic": {"epochs": 1}},
+    ... )
+    >>> study = anynet_study.run(sweep)  # doctest: +SKIP
+    """
+    from anynet_study.analysis.analyses import load
+
+    opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
+    done = run_study(opened, resamples, retry_failed, Allowed(changed=changed), print)
+    return done or load(opened.folder.folder, resamples=resamples)
+
+
+def launch(
+    sweep: Sweep | Path | str,
+    executor: "submitit.Executor | None" = None,
+    changed: bool = False,
+) -> list["submitit.Job[None]"]:
+    """Submit what is missing of a study as `anynet-study launch` does, and return at once.
+
+    `sweep` is one that was made in Python, or its file. `executor` is one of submitit's for Slurm,
+    this machine or this process, with a user's own options (partition, container, lines of setup);
+    by default the sweep's `launch` says where. It is not changed: each array of jobs is submitted
+    by a copy, with the study's mark as comment. Returns the jobs that were submitted now; what is
+    in a job already is not submitted again. To know when a study is done, ask `anynet-study status`
+    and not each job for its result: results are in the study's journals. Jobs of a `DebugExecutor`
+    train in this process, when their `result()` is asked for. `changed`: as for `run`.
+
+    Raises UserError for what cannot be submitted, and WorkFailedError where Slurm does not answer
+    or refuses.
+
+    >>> import anynet_study, submitit
+    >>> executor = submitit.AutoExecutor("logs", cluster="slurm")  # doctest: +SKIP
+    >>> executor.update_parameters(slurm_partition="gpu", gpus_per_node=1)  # doctest: +SKIP
+    >>> jobs = anynet_study.launch("sweeps/paper.yaml", executor)  # doctest: +SKIP
+    """
+    opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
+    options = LaunchOptions(allowed=Allowed(changed=changed))
+    return list(launch_missing(opened, options, executor)[1])
+
+
+def run_study(
+    study: OpenStudy,
+    resamples: int,
+    retry_failed: bool,
+    allowed: Allowed,
+    tell: Callable[[str], None],
+) -> "Study | None":
+    """Train here what is missing of a study, collect it and write its report; None if all is done.
+
+    `resamples`: of the report's bootstrap. `tell` gets lines for people. Raises UserError where
+    another process is at the study, as `check_may_begin`, and as `dispatch.local.train_all`.
+    """
+    folder = study.folder
+    if not retry_failed:
+        if finished_by_others(study):
+            find_store(folder.folder)  # what cannot be read is not claimed to be there
+            return None
+        if _report_is_current(folder, fingerprint(study, resamples)):
+            return None
+    check_may_begin(study, allowed)
+    with folder.locked():
+        study = _trained_and_collected(study, retry_failed, tell)
+        tell("writing the report")
+        reported = _write_report(folder, resamples)
+        write_text(_mark_file(folder), fingerprint(study, resamples))
+    return reported
+
+
+def train_and_collect(study: OpenStudy, tell: Callable[[str], None]) -> None:
+    """Train here what is missing of a pilot and collect it, without a report; as `run_study`.
+
+    It may try other values than before: what it has of these is kept.
+    """
+    check_may_begin(study, Allowed(changed=True))
+    with study.folder.locked():
+        _trained_and_collected(study, False, tell)
+
+
+def _trained_and_collected(
+    study: OpenStudy, retry_failed: bool, tell: Callable[[str], None]
+) -> OpenStudy:
+    study.begin()
+    study = _trained(study, retry_failed)
+    for line in collect_warnings(collect_study(study)):
+        tell(line)
+    return study
+
+
+def _trained(study: OpenStudy, retry_failed: bool) -> OpenStudy:
+    """Train what is missing, and what follows from it: the study with all its runs."""
+    folder = study.folder
+    while True:
+        reader = JournalReader(folder.journals)
+        train_all(folder, study.sweep, study.calibrated(reader).plan, retry_failed)
+        grown = study.planned_by(reader.read())
+        if grown.plan.ids() == study.plan.ids():
+            return grown
+        study, retry_failed = grown, False
+
+
+def _write_report(folder: StudyFolder, resamples: int) -> "Study":
+    """Write the report; the study, with all its tables made."""
+    from anynet_study.analysis.analyses import load
+    from anynet_study.analysis.report import write_report
+
+    study = load(folder.results, resamples=resamples)
+    write_report(study, folder.report.parent)
+    return study
+
+
+def collect_warnings(made: CollectReport) -> list[str]:
+    """Lines for people: damaged journals, and runs that are not of the sweep."""
+    lines = [f"warning: {problem}" for problem in made.problems]
+    if made.unplanned:
+        lines.append(
+            f"note: {made.unplanned} recorded runs are not of this sweep as it is now (other data, "
+            "recipe or seeds): kept, not analysed"
+        )
+    return lines
+
+
+def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
+    """Build `results.h5` from the journals and swap it in; `anew`: also one that cannot be read."""
+    recorded = Recorded.read(study.folder.journals) if study.sweep.trials else None
+    study = study.planned_by(recorded) if recorded else study
+    sweep, population, views = study.sweep, study.population, study.views
+    provenance = {
+        "sweep": sweep.to_yaml(),
+        "question": sweep.question,
+        "sampling": json.dumps(population.sampling),
+        "code_version": code_version(),
+    }
+    made = collect(
+        study.folder.journals,
+        study.folder.results,
+        population.table,
+        dataset_table(sweep, views),
+        {it.run_id: (it.dataset, study.plan.called(it), it.replicate) for it in study.plan},
+        provenance,
+        recipes=list(sweep.recipes),
+        anew=anew,
+        truths={label: view.test_labels for label, view in views.items()},
+        evaluations=_evaluation_names(study),
+        trials=trial_table(study.plan, views, recorded) if recorded else None,
+    )
+    if edited := study.folder.edited():
+        said = f"sweep.yaml: edited since the last launch: {changes_in_words(edited)}"
+        return replace(made, problems=[said, *made.problems])
+    return made
+
+
+def bring_up_to_date(folder: Path, tell: Callable[[str], None]) -> None:
+    """Collect the study in a folder, if it has recorded anything, for a command that reads it.
+
+    `tell` gets a line for people: how many runs are new, or why the results stay as they are.
+    """
+    results, journals = StudyFolder(folder).results, StudyFolder(folder).journals
+    if not results.exists() and not len(read_journals(journals)):
+        return
+    try:
+        made = collect_study(open_study(folder))
+    except (UserError, OSError) as error:
+        tell(f"note: {results} is older than the journals, and stays so: {error}")
+        return
+    tell(f"{results}: collected, with {counted(made.new, 'new run')}")
+
+
+def _evaluation_names(study: OpenStudy) -> dict[str, tuple[str, str]]:
+    """What the sweep calls each of its further evaluations, and its kind, by id, in its order."""
+    sweep, kept = study.sweep, KeptDatasets(study.folder.datasets)
+    asked = evaluations_by_dataset(sweep, study.views, kept).values()
+    return {
+        evaluation_set.evaluation_id: (called, evaluation_set.kind)
+        for name in sweep.evaluations
+        for sets in asked
+        for called, evaluation_set in sets.items()
+        if called == f"{name}{evaluation_set.moment.suffix}"
+    }
+
+
+def fingerprint(study: OpenStudy, resamples: int) -> str:
+    """Changes whenever the report of a study would; `resamples`: of its bootstrap."""
+    paths = sorted(study.folder.journals.glob("*.arrow"))
+    journals = [(path.name, sha256_of(path)) for path in paths]
+    parts = [code_version(), study.sweep.to_yaml(), study.plan.ids(), journals, resamples]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _report_is_current(folder: StudyFolder, mark: str) -> bool:
+    """Whether store and report were made from what `mark` is the fingerprint of.
+
+    Raises UserError where the store cannot be opened, or is of another study.
+    """
+    made_from = _mark_file(folder)
+    if not all(path.exists() for path in (folder.results, folder.report, made_from)):
+        return False
+    find_store(folder.results)  # what is no store, or another study's, is not claimed to be made
+    try:
+        return read_regular(made_from) == mark.encode()
+    except OSError:
+        return False
+
+
+def _mark_file(folder: StudyFolder) -> Path:
+    return folder.report.parent / ".made_from"
