@@ -41,7 +41,7 @@ def names(page: Path) -> str:
         told = " ".join(
             (getattr(importlib.import_module(module), name).__doc__ or "").split("\n\n")[0].split()
         )
-        shown = f"anynet_study.{name}" if hasattr(anynet_study, name) else path
+        shown = f"anynet_study.{name}" if hasattr(anynet_study, name) else path.replace(".analysis.", ".")
         lines.append(f"| `{shown}` | {told} |")
     return "\n".join(lines)
 

@@ -63,11 +63,11 @@ HANGS = 600.0
 #: What launchers import.
 IMPORTS = (
     "cli.app",
-    "dispatch.local",
-    "stages",
-    "analyses.loading",
-    "report.page",
-    "report.drawing",
+    "engine.dispatch.local",
+    "engine.stages",
+    "analysis.analyses.loading",
+    "analysis.report.page",
+    "analysis.report.drawing",
 )
 
 

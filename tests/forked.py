@@ -27,7 +27,7 @@ ADDRESSES = 8 << 30
 
 
 #: What commands that do not train import, from the first or as they go.
-ROOMS = ("cli", "curation", "store", "data", "planning", "analyses", "report")
+ROOMS = ("cli", "data", "store", "engine.planning", "analysis.analyses", "analysis.report")
 LATE = ("duckdb", "pyarrow.dataset", "scipy.stats")
 
 

@@ -1,6 +1,6 @@
 """An analysis: its options, what declares it, and how its table and figures are made.
 
-`Analysis` and `StudyFigure` are what the modules of `anynet_study.analysis.analyses` declare. `Analysed` is
+`Analysis` and `StudyFigure` are what the modules of `analyses` declare. `Analysed` is
 what they are of, a study or design spaces that are compared; it is handed the analyses, and knows
 none of them.
 """
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 
 import pandas as pd
 
-from anynet_study.analysis.apr.options import Method, check_level
+from anynet_study.analysis.apr.options import Method
 from anynet_study.analysis.plots import wording
 from anynet_study.core.errors import UserError, nearest
-from anynet_study.core.metrics import SHOWN
+from anynet_study.core.metrics import SHOWN, check_level
 from anynet_study.core.progress import progress_if_long
 
 if TYPE_CHECKING:

@@ -239,12 +239,8 @@ def diversity(
     """
     import numpy as np
 
-    from anynet_study.data.curation import (
-        class_similarity,
-        features_of,
-        open_extractor,
-        open_images,
-    )
+    from anynet_study.data.curation import class_similarity, features_of, open_images
+    from anynet_study.engine.study_networks import open_extractor
 
     images = open_images(name)
     made = features_of(images.images, np.arange(len(images)), open_extractor(features), name)

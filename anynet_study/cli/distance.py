@@ -62,9 +62,8 @@ def distance(
         distance_table,
         equal_samples,
         features_of,
-        open_extractor,
-        study_images,
     )
+    from anynet_study.engine.study_networks import open_extractor, study_images
 
     extract = open_extractor(features)
     there = _named(sets or []) if study is None else study_images(study)

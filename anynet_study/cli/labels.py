@@ -47,7 +47,8 @@ def relabel(
     import numpy as np
 
     from anynet_study.data import image_names, load_dataset
-    from anynet_study.data.curation import open_network, pack_labelled, predicted_labels
+    from anynet_study.data.curation import pack_labelled, predicted_labels
+    from anynet_study.engine.study_networks import open_network
 
     dataset, teacher = load_dataset(name), open_network(network)
     if dataset.test_only or dataset.multi_label:

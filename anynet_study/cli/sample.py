@@ -52,9 +52,9 @@ def sample(
       anynet-study sample sweeps/paper.yaml -o population.parquet --figure sampled.pdf
       anynet-study sample --space regnetx --count 500 --flops 360e6,400e6 -o regnetx.csv
     """
-    from anynet_study import study_folder as studies
     from anynet_study.cli.population import print_population
     from anynet_study.design_space import check_suffix
+    from anynet_study.engine import study_folder as studies
     from anynet_study.engine.sweep import Sweep
 
     options = {

@@ -24,8 +24,8 @@ def serve(
       anynet-study serve quickstart
       anynet-study serve paper --port 9000
     """
-    from anynet_study.analysis.report import watch_server
     from anynet_study.cli.status import status_lines
+    from anynet_study.cli.watching import watch_server
     from anynet_study.engine.dispatch import open_study
 
     with watch_server(open_study(study_name), port, status_lines) as server:

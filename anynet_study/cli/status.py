@@ -57,7 +57,7 @@ def status(
     now = look()
     concerns = []
     if reader.records:
-        from anynet_study.analysis.analyses import concerns_so_far
+        from anynet_study.cli.concerns import concerns_so_far
 
         concerns = concerns_so_far(study, reader)
     if as_json:

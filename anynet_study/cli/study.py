@@ -52,8 +52,8 @@ def run(
 
         print_dry_run(sweep_file, overrides or [], as_json)
         return
+    from anynet_study.cli.whole_study import run_study
     from anynet_study.engine.dispatch import Allowed, Recorded, open_sweep
-    from anynet_study.engine.stages import run_study
 
     study = open_sweep(sweep_file, overrides or [])
     allowed = Allowed(retrain, others_ended, changed)

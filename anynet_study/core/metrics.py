@@ -9,10 +9,15 @@ of a network, is computed where networks are tested.
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from anynet_study.core.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Metric = Literal["top1", "top5", "balanced_accuracy", "macro_f1", "quadratic_kappa", "auroc"]
 
@@ -311,6 +316,85 @@ def _drawn_shares(
     drawn = np.zeros((resamples, given.size))
     drawn[:, held] = generator.dirichlet(given.ravel()[held], resamples)
     return drawn
+
+
+def check_level(level: float, resamples: int | None = None, seed: int = 0) -> None:
+    """Raise UserError unless an interval of this level can be had from the resamples, if any."""
+    if not 0 < level < 1:
+        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
+    fewest = int(np.ceil(2 / (1 - level)))
+    if resamples is not None and resamples < fewest:
+        raise UserError(
+            f"resamples: {resamples} is too few for intervals of level {level}; "
+            f"at least {fewest}, 10000 is usual"
+        )
+    if seed < 0:
+        raise UserError(f"seed: {seed} is negative; legal: 0, 1, 2, ...")
+
+
+def binomial_interval(
+    error: Any, images: Any, level: float = 0.95
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Exact (Clopper-Pearson) intervals of errors in percent on so many test images, in percent.
+
+    `error` and `images` are arrays that broadcast; the number of wrong images is the nearest whole
+    one, which undoes the rounding of errors to a few digits. NaN where either is missing. The
+    interval is of the error on all images like those of the test set; it says nothing of what
+    another training of the same model would give. Raises UserError for errors outside 0 to 100,
+    fewer than one image, and a level that is not between 0 and 1.
+
+    Source: Clopper and Pearson, "The use of confidence or fiducial limits", 1934.
+    """
+    from scipy.special import betaincinv  # takes longer to import than this module
+
+    check_level(level)
+    errors, counts = np.broadcast_arrays(np.asarray(error, float), np.asarray(images, float))
+    known = ~(np.isnan(errors) | np.isnan(counts))
+    if (known & ((errors < 0) | (errors > 100))).any():
+        raise UserError("error: outside 0 to 100 percent")
+    if (known & (counts < 1)).any():
+        raise UserError("images: a test set has at least 1")
+    n = np.where(known, counts, 1.0)
+    wrong = np.round(np.where(known, errors, 0.0) / 100 * n)
+    tail = (1 - level) / 2
+    # No beta distribution has a parameter 0; there the interval ends at 0 or at 1.
+    right = n - wrong
+    low = np.where(wrong > 0, betaincinv(np.maximum(wrong, 1), right + 1, tail), 0.0)
+    high = np.where(right > 0, betaincinv(wrong + 1, np.maximum(right, 1), 1 - tail), 1.0)
+    return np.where(known, 100 * low, np.nan), np.where(known, 100 * high, np.nan)
+
+
+def single_runs(means: "pd.DataFrame", seed: int = 0) -> "pd.DataFrame":
+    """Runs as those whose means and standard deviations are known may have been.
+
+    `means` is long: architecture, dataset, replicate, error (percent), error_std (points, with
+    n - 1) and trainings, the number of runs that the error is the mean of. Returns
+    DataFrame[architecture, dataset, replicate, error], one row per run. Runs have the mean and the
+    standard deviation that are given; what these leave open is drawn, as of normal noise: what
+    depends on means and variances alone, such as intervals of means and the ICC of errors, is the
+    same in every draw, that of ranks nearly. Means whose standard deviation is not known (NaN) are
+    left out; where all errors are of one training, they are returned as they are.
+
+    >>> import pandas as pd
+    >>> mean = {"architecture": ["a"], "dataset": ["big"], "replicate": [0], "error": [30.0]}
+    >>> runs = single_runs(pd.DataFrame({**mean, "error_std": [0.5], "trainings": [4]}))
+    >>> len(runs), round(runs["error"].mean(), 9), round(runs["error"].std(), 9)
+    (4, 30.0, 0.5)
+    """
+    kept = ["architecture", "dataset", "replicate", "error"]
+    if not (means["trainings"] > 1).any():
+        return means[kept]
+    known = means[(means["trainings"] == 1) | means["error_std"].notna()]
+    counts = known["trainings"].to_numpy(np.int64)
+    runs = known.loc[known.index.repeat(counts), kept].reset_index(drop=True)
+    of = np.repeat(np.arange(len(known)), counts)
+    drawn = np.random.default_rng(seed).normal(size=len(runs))
+    drawn -= (np.bincount(of, drawn) / counts)[of]
+    length = np.sqrt(np.bincount(of, drawn**2) / np.maximum(counts - 1, 1))
+    with np.errstate(invalid="ignore"):
+        away = np.nan_to_num(drawn / length[of] * known["error_std"].to_numpy(float)[of])
+    numbers = runs.groupby(["architecture", "dataset"], observed=True).cumcount()
+    return runs.assign(error=runs["error"] + away, replicate=numbers)
 
 
 def chance_error(labels: NDArray[Any], classes: int, metric: str) -> float:

@@ -5,7 +5,9 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-#: Beside this module in a copy of the package, installed or of a study: what was copied.
+#: The folder of the package, a checkout's or a copy.
+PACKAGE = Path(__file__).parents[1]
+#: In a copy of the package, installed or of a study: what was copied.
 VERSION_FILE = "VERSION"
 
 
@@ -16,10 +18,10 @@ def code_version() -> str:
     With `+dirty` if the package was edited since that commit. `setup.py` writes it into what is
     installed, `dispatch.snapshot` into the copy of a study.
     """
-    told = Path(__file__).with_name(VERSION_FILE)
+    told = PACKAGE / VERSION_FILE
     if told.exists():
         return told.read_text(encoding="utf-8")
-    return with_commit(version("anynet-study"), Path(__file__).parents[1])
+    return with_commit(version("anynet-study"), PACKAGE.parent)
 
 
 def with_commit(release: str, checkout: Path) -> str:

@@ -211,7 +211,7 @@ class Population:
         """Return the architectures that a condition on columns keeps, in order.
 
         Such as "flops > 380e6 and d1 >= 2 and block = 'bottleneck'", in SQL (see
-        `anynet_study.core.sql`; null is a stage that is not there). Raises UserError where nothing is
+        `core.sql`; null is a stage that is not there). Raises UserError where nothing is
         left.
         """
         rows = rows_where(self.table, condition)

@@ -1,6 +1,5 @@
-"""The stages of a study that need several rooms: run all of it, and collect what is recorded."""
+"""The stages of a study that need several rooms: launch it, train what is missing, and collect."""
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,7 +11,6 @@ import pyarrow as pa
 
 from anynet_study.core import arrow
 from anynet_study.core.errors import UserError, counted
-from anynet_study.core.files import read_regular, sha256_of, write_text
 from anynet_study.core.metrics import chance_error
 from anynet_study.core.provenance import code_version
 from anynet_study.data import DatasetView, KeptDatasets
@@ -24,7 +22,6 @@ from anynet_study.engine.dispatch import (
     Recorded,
     changes_in_words,
     check_may_begin,
-    finished_by_others,
     launch_missing,
     open_study,
     open_sweep,
@@ -38,14 +35,11 @@ from anynet_study.engine.training import epoch_lengths, steps_per_epoch
 from anynet_study.store import (
     CollectReport,
     collect,
-    find_store,
     read_journals,
 )
 
 if TYPE_CHECKING:
     import submitit
-
-    from anynet_study.analysis.study import Study
 
 
 def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
@@ -82,36 +76,6 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
     )
 
 
-def run(
-    sweep: Sweep | Path | str,
-    resamples: int = 10_000,
-    retry_failed: bool = False,
-    changed: bool = False,
-) -> "Study":
-    """Do a whole study on this machine, as `anynet-study run` does, and load it.
-
-    `sweep` is one that was made in Python, or its file. The study is in `studies/NAME` of the
-    current folder; what is finished there is not trained again. `resamples`: of the bootstrap.
-    `changed`: go on with a sweep that was changed so that recorded runs of the study stay unused.
-    Raises UserError for what cannot be run; failed runs are rows of `study.store`.
-
-    >>> import anynet_study
-    >>> sweep = anynet_study.Sweep(
-    ...     name="first",
-    ...     population={"count": 4, "flops": [0.4e6, 0.6e6], "resolution": 8, "classes": 10},
-    ...     source="digits",
-    ...     datasets={"digits": {}, "gratings": {}},
-    ...     recipes={"basic": {"epochs": 1}},
-    ... )
-    >>> study = anynet_study.run(sweep)  # doctest: +SKIP
-    """
-    from anynet_study.analysis.analyses import load
-
-    opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
-    done = run_study(opened, resamples, retry_failed, Allowed(changed=changed), print)
-    return done or load(opened.folder.folder, resamples=resamples)
-
-
 def launch(
     sweep: Sweep | Path | str,
     executor: "submitit.Executor | None" = None,
@@ -140,47 +104,24 @@ def launch(
     return list(launch_missing(opened, options, executor)[1])
 
 
-def run_study(
-    study: OpenStudy,
-    resamples: int,
-    retry_failed: bool,
-    allowed: Allowed,
-    tell: Callable[[str], None],
-) -> "Study | None":
-    """Train here what is missing of a study, collect it and write its report; None if all is done.
-
-    `resamples`: of the report's bootstrap. `tell` gets lines for people. Raises UserError where
-    another process is at the study, as `check_may_begin`, and as `dispatch.local.train_all`.
-    """
-    folder = study.folder
-    if not retry_failed:
-        if finished_by_others(study):
-            find_store(folder.folder)  # what cannot be read is not claimed to be there
-            return None
-        if _report_is_current(folder, fingerprint(study, resamples)):
-            return None
-    check_may_begin(study, allowed)
-    with folder.locked():
-        study = _trained_and_collected(study, retry_failed, tell)
-        tell("writing the report")
-        reported = _write_report(folder, resamples)
-        write_text(_mark_file(folder), fingerprint(study, resamples))
-    return reported
-
-
 def train_and_collect(study: OpenStudy, tell: Callable[[str], None]) -> None:
-    """Train here what is missing of a pilot and collect it, without a report; as `run_study`.
+    """Train here what is missing of a pilot and collect it, without a report.
 
     It may try other values than before: what it has of these is kept.
     """
     check_may_begin(study, Allowed(changed=True))
     with study.folder.locked():
-        _trained_and_collected(study, False, tell)
+        trained_and_collected(study, False, tell)
 
 
-def _trained_and_collected(
+def trained_and_collected(
     study: OpenStudy, retry_failed: bool, tell: Callable[[str], None]
 ) -> OpenStudy:
+    """Train here what is missing of a study and collect it: the study with all its runs.
+
+    The caller holds the lock of its folder. `tell` gets lines for people. Raises what
+    `dispatch.local.train_all` raises.
+    """
     study.begin()
     study = _trained(study, retry_failed)
     for line in collect_warnings(collect_study(study)):
@@ -198,16 +139,6 @@ def _trained(study: OpenStudy, retry_failed: bool) -> OpenStudy:
         if grown.plan.ids() == study.plan.ids():
             return grown
         study, retry_failed = grown, False
-
-
-def _write_report(folder: StudyFolder, resamples: int) -> "Study":
-    """Write the report; the study, with all its tables made."""
-    from anynet_study.analysis.analyses import load
-    from anynet_study.analysis.report import write_report
-
-    study = load(folder.results, resamples=resamples)
-    write_report(study, folder.report.parent)
-    return study
 
 
 def collect_warnings(made: CollectReport) -> list[str]:
@@ -278,30 +209,3 @@ def _evaluation_names(study: OpenStudy) -> dict[str, tuple[str, str]]:
         for called, evaluation_set in sets.items()
         if called == f"{name}{evaluation_set.moment.suffix}"
     }
-
-
-def fingerprint(study: OpenStudy, resamples: int) -> str:
-    """Changes whenever the report of a study would; `resamples`: of its bootstrap."""
-    paths = sorted(study.folder.journals.glob("*.arrow"))
-    journals = [(path.name, sha256_of(path)) for path in paths]
-    parts = [code_version(), study.sweep.to_yaml(), study.plan.ids(), journals, resamples]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def _report_is_current(folder: StudyFolder, mark: str) -> bool:
-    """Whether store and report were made from what `mark` is the fingerprint of.
-
-    Raises UserError where the store cannot be opened, or is of another study.
-    """
-    made_from = _mark_file(folder)
-    if not all(path.exists() for path in (folder.results, folder.report, made_from)):
-        return False
-    find_store(folder.results)  # what is no store, or another study's, is not claimed to be made
-    try:
-        return read_regular(made_from) == mark.encode()
-    except OSError:
-        return False
-
-
-def _mark_file(folder: StudyFolder) -> Path:
-    return folder.report.parent / ".made_from"

@@ -238,7 +238,7 @@ class Results(ABC):
         Of imported means over several trainings it is of runs that have their means and standard
         deviations (`apr.single_runs`).
         """
-        from anynet_study.analysis.apr import single_runs
+        from anynet_study.core.metrics import single_runs
 
         with self:
             errors = in_order(self._run_errors(metric, recipe), *self._names())

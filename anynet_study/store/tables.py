@@ -155,7 +155,7 @@ def _interval(file: h5py.File) -> dict[str, pa.Array]:
 
     Of AUROCs where scores were kept (`launch.scores`), beside the store.
     """
-    from anynet_study.analysis.apr import binomial_interval
+    from anynet_study.core.metrics import binomial_interval
 
     run = runs_table(file, ["error", "images", "status", "metric"]).to_pandas()
     images = run["images"].where(run["images"] > 0)

@@ -64,7 +64,9 @@ def tests(setup: Setup) -> Iterator[Row]:
     """Those marked for a GPU, and those of the kernels in Triton, which are compiled there."""
     setup.needs_gpu()
     marked = [it for it in Path("tests").rglob("test_*.py") if "mark.gpu" in it.read_text("utf-8")]
-    kernels = [f"tests/models/test_models_{it}.py" for it in ("fused_norms", "fused_networks")]
+    kernels = [
+        f"tests/engine/models/test_models_{it}.py" for it in ("fused_norms", "fused_networks")
+    ]
     asked = {"marked gpu": ["-m", "gpu", *map(str, marked)], "of kernels in Triton": kernels}
     for what, chosen in asked.items():
         command = (sys.executable, "-m", "pytest", "-q", "-n", "0", *chosen)

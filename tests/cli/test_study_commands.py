@@ -20,9 +20,9 @@ from command import SWEEPS, command, environment, imported, in_this_process, tra
 from filelock import FileLock
 
 from anynet_study import ResultStore, Sweep
+from anynet_study.cli.whole_study import fingerprint
 from anynet_study.core.errors import counted
 from anynet_study.engine.dispatch import Recorded, ledger, open_study
-from anynet_study.engine.stages import fingerprint
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.store import JournalWriter, read_journal
 

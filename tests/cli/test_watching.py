@@ -17,11 +17,11 @@ from browser import chromium_page
 from command import train
 from tiny_study import RUNS, TINY, tree
 
-from anynet_study.analysis.analyses import concerns_so_far
 from anynet_study.analysis.apr import fisher_interval
-from anynet_study.analysis.report import watch_server, watching
-from anynet_study.analysis.report.watching import matrix_of
+from anynet_study.cli import watching
+from anynet_study.cli.concerns import concerns_so_far
 from anynet_study.cli.status import status_lines
+from anynet_study.cli.watching import matrix_of, watch_server
 from anynet_study.core.errors import UserError
 from anynet_study.engine.dispatch import JournalReader, current_status, open_study
 from anynet_study.store import JournalWriter, read_journal

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as theirs
 
-from anynet_study import metrics as ours
+from anynet_study.core import metrics as ours
 from anynet_study.engine.training.metrics import auroc
 
 

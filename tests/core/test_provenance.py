@@ -9,7 +9,7 @@ import pytest
 
 from anynet_study.core.provenance import VERSION_FILE, with_commit
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no checkout")

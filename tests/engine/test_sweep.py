@@ -12,7 +12,7 @@ from anynet_study.engine.study_folder import StudyFolder, sample
 from anynet_study.engine.sweep import Sweep
 from anynet_study.engine.sweep.text import dump_yaml, parse_yaml
 
-SWEEPS = sorted((Path(__file__).parents[1] / "sweeps").glob("*.yaml"))
+SWEEPS = sorted((Path(__file__).parents[2] / "sweeps").glob("*.yaml"))
 SMALL = """
 name: small
 population: {count: 4, flops: [1e6, 2e6], resolution: 32, classes: 10}

@@ -15,9 +15,9 @@ from import_factory import imported, written
 from store_factory import make_store, record
 from tiny_study import Type, tree
 
-from anynet_study import sql as module
 from anynet_study.cli.rows import write_rows
 from anynet_study.cli.terminal import Terminal as PlainTerminal
+from anynet_study.core import sql as module
 from anynet_study.core.errors import UserError
 from anynet_study.store import ResultStore, run_sql
 from anynet_study.store.hdf5 import Objects, fixed_texts, set_text

@@ -18,7 +18,6 @@ from .health import Concern as Concern
 from .health import Evidence as Evidence
 from .health import concerns as concerns
 from .health import concerns_of as concerns_of
-from .health import concerns_so_far as concerns_so_far
 from .loading import curves_of as curves_of
 from .loading import load as load
 from .loading import study_of as study_of

@@ -94,7 +94,7 @@ def _understood(sheet: Sheet, declared: Declared) -> tuple[dict[str, pd.DataFram
 
 
 def part_of(known: dict[str, Any], where: str) -> dict[str, Any]:
-    """The tables of `described`, of the errors that a condition keeps (SQL: `anynet_study.core.sql`).
+    """The tables of `described`, of the errors that a condition keeps (SQL: `core.sql`).
 
     Its columns are architecture, dataset, error and those that describe the architecture. Raises
     UserError for what is no condition, and where it keeps no error.

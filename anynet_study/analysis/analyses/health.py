@@ -5,10 +5,9 @@ that it can be told of a study that still trains, and of a table of errors.
 """
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anynet_study.analysis.study import Study
-    from anynet_study.engine.dispatch import JournalReader, OpenStudy
 
 #: The worst first: no order can be read from networks that guess, and none from noise.
 Kind = Literal["guessing", "noise", "missing", "failed", "backends", "few"]
@@ -86,7 +84,7 @@ class Evidence:
     def of(cls, runs: "pd.DataFrame", datasets: "pd.DataFrame", **known: Any) -> "Evidence":
         """Of a table of RUNS and one of datasets; the noise is computed where it is not known."""
         if known.get("noise") is None and runs.duplicated(["architecture", "dataset"]).any():
-            known["noise"] = _noise_of(runs)
+            known["noise"] = noise_of(runs)
         there = runs[runs["error"].notna()]
         means = there.groupby(["dataset", "architecture"], observed=True)["error"].mean()
         by_dataset = means.groupby(level="dataset", observed=True)
@@ -105,49 +103,8 @@ def concerns_of(study: "Study") -> list[Concern]:
     return concerns(evidence_of(study))
 
 
-def concerns_so_far(study: "OpenStudy", reader: "JournalReader") -> list[Concern]:
-    """The same of a study that may still train, by the runs that `reader` has read.
-
-    Nothing of what further runs may mend, such as that they are few.
-    """
-    main, recorded = next(iter(study.sweep.recipes)), reader.outcomes()
-    known = [
-        (run.architecture, run.dataset, run.replicate, *recorded[run.run_id])
-        for run in study.plan
-        if run.run_id in recorded and study.plan.called(run) == main
-    ]
-    errors: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for architecture, dataset, _, _, error in known:
-        errors[dataset][architecture].append(error)
-    noise = None
-    if any(len(each) > 1 for of in errors.values() for each in of.values()):
-        import pandas as pd
-
-        noise = _noise_of(pd.DataFrame(known, columns=RUNS))
-    evidence = Evidence(
-        {name: np.array([fmean(each) for each in of.values()]) for name, of in errors.items()},
-        Counter((dataset, status) for _, dataset, _, status, _ in known),
-        len({architecture for of in errors.values() for architecture in of}),
-        _datasets_of(study),
-        noise=noise,
-    )
-    return [concern for concern in concerns(evidence) if concern.kind in ("guessing", "noise")]
-
-
-def _datasets_of(study: "OpenStudy") -> list[dict[str, Any]]:
-    from anynet_study.core.metrics import chance_error
-    from anynet_study.engine.planning import resolve_on
-
-    stated, rows = next(iter(study.sweep.recipes.values())), []
-    for name, view in study.views.items():
-        metric = resolve_on(view, stated.for_dataset(name), name).metric
-        chance = chance_error(view.test_labels, len(view.classes), metric)
-        known = {"chance": chance, "test_images": len(view.test_index), "metric": metric}
-        rows.append({"dataset": name, **known})
-    return rows
-
-
-def _noise_of(runs: "pd.DataFrame") -> "pd.DataFrame":
+def noise_of(runs: "pd.DataFrame") -> "pd.DataFrame":
+    """As `apr.noise_ceiling` returns it, of a table of RUNS."""
     from anynet_study.analysis.apr import noise_ceiling
 
     return noise_ceiling(runs.drop(columns="status"))

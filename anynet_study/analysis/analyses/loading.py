@@ -57,8 +57,8 @@ def load(
     targets that have no other part. `shifts` are further test sets of the source, `images` the
     numbers of test images. `distances` is the file of distances between datasets that
     `data distance` writes; in a study's folder it is found by itself. `analysis` adds analyses of
-    your own, MODULE:NAME of an `anynet_study.analysis.analysis.Analysis`. `options` are the fields of
-    `anynet_study.analysis.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
+    your own, MODULE:NAME of an `anynet_study.analysis.Analysis`. `options` are the fields of
+    `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
     evaluations, baseline, unweighted, where.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.

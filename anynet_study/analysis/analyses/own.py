@@ -16,7 +16,7 @@ from anynet_study.core.errors import UserError, first_line
 from anynet_study.core.functions import guarded, open_instance
 
 #: The group of entry points by which installed packages add analyses.
-GROUP = "anynet_study.analysis.analyses"
+GROUP = "anynet_study.analyses"
 SHOWN = ("", "open", "folded")
 #: What a caption may have in braces.
 IN_CAPTIONS = dict.fromkeys(("level", "rho", "correlation"), "")

@@ -37,17 +37,11 @@ from anynet_study.analysis.apr.fits import LinearFit, Scale, linear_fit, spline_
 from anynet_study.analysis.apr.gaps import gaps, sampling_gaps, shift_agreement, shift_ranks
 from anynet_study.analysis.apr.interval_formulas import (
     architectures_needed,
-    binomial_interval,
     fisher_interval,
     wilson_interval,
 )
-from anynet_study.analysis.apr.noise import (
-    corrected_correlations,
-    noise_ceiling,
-    reliabilities,
-    single_runs,
-)
-from anynet_study.analysis.apr.options import Floats, Method, check_level, with_attrs
+from anynet_study.analysis.apr.noise import corrected_correlations, noise_ceiling, reliabilities
+from anynet_study.analysis.apr.options import Floats, Method, with_attrs
 from anynet_study.analysis.apr.other_targets import Average, explained_beyond, other_targets
 from anynet_study.analysis.apr.over_targets import compare_proxies, random_average
 from anynet_study.analysis.apr.population import (
@@ -105,6 +99,7 @@ from anynet_study.analysis.apr.verdicts import (
     is_preserved,
     verdict,
 )
+from anynet_study.core.metrics import binomial_interval, check_level, single_runs
 
 __all__ = [
     "ANOTHER_RUN",

@@ -17,11 +17,12 @@ from anynet_study.analysis.apr.bootstrap import (
 )
 from anynet_study.analysis.apr.correlations import correlate_pairs, p_values
 from anynet_study.analysis.apr.error_tables import check_columns, check_errors, check_long
-from anynet_study.analysis.apr.options import Floats, Method, check_level, with_attrs
+from anynet_study.analysis.apr.options import Floats, Method, with_attrs
 from anynet_study.analysis.apr.rank_preservation import ordered_pairs
 from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.analysis.apr.verdicts import family_of, verdict
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import check_level
 
 RESULT = [
     *("dataset", "epoch", "epochs", "share", "estimate", "low", "high", "n"),

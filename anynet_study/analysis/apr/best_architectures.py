@@ -13,10 +13,10 @@ import pandas as pd
 
 from anynet_study.analysis.apr.bootstrap import resample
 from anynet_study.analysis.apr.error_tables import FEWEST, check_columns, check_errors
-from anynet_study.analysis.apr.options import Floats, Multiplicities, check_level, with_attrs
+from anynet_study.analysis.apr.options import Floats, Multiplicities, with_attrs
 from anynet_study.analysis.apr.population import PARAMETERS, parameters_of, stages_of
 from anynet_study.core.errors import UserError
-from anynet_study.core.metrics import widened
+from anynet_study.core.metrics import check_level, widened
 
 COLUMNS = ["bin", "from", "to", "architectures", "averaged", "mean", "low", "high", "best", "note"]
 

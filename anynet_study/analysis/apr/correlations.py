@@ -26,16 +26,10 @@ from anynet_study.analysis.apr.bootstrap import (
 from anynet_study.analysis.apr.error_tables import FEWEST, check_columns, check_errors
 from anynet_study.analysis.apr.interval_formulas import fisher_interval
 from anynet_study.analysis.apr.kernels import RankedColumns, Scratch
-from anynet_study.analysis.apr.options import (
-    Floats,
-    Ints,
-    Method,
-    check_choice,
-    check_level,
-    with_attrs,
-)
+from anynet_study.analysis.apr.options import Floats, Ints, Method, check_choice, with_attrs
 from anynet_study.analysis.apr.population import aligned_weights
 from anynet_study.core.errors import UserError, counted
+from anynet_study.core.metrics import check_level
 
 Missing = Literal["pairwise", "complete"]
 #: Bytes of bootstrap correlations held at once.

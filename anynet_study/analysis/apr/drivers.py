@@ -27,7 +27,7 @@ from anynet_study.analysis.apr.correlations import (
     p_values,
 )
 from anynet_study.analysis.apr.error_tables import check_errors
-from anynet_study.analysis.apr.options import Floats, Method, check_level, with_attrs
+from anynet_study.analysis.apr.options import Floats, Method, with_attrs
 from anynet_study.analysis.apr.population import (
     aligned_weights,
     numbers_of,
@@ -35,6 +35,7 @@ from anynet_study.analysis.apr.population import (
     stages_of,
 )
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import check_level
 
 #: Less unexplained variance than this share of a column is rounding: given columns determine it.
 LEAST = 1e-10

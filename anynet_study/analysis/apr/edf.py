@@ -23,15 +23,10 @@ from scipy.special import gammaln
 
 from anynet_study.analysis.apr.bootstrap import draws, percentiles
 from anynet_study.analysis.apr.error_tables import FEWEST, check_errors
-from anynet_study.analysis.apr.options import (
-    Floats,
-    Ints,
-    Multiplicities,
-    check_level,
-    with_attrs,
-)
+from anynet_study.analysis.apr.options import Floats, Ints, Multiplicities, with_attrs
 from anynet_study.analysis.apr.population import effective_size
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import check_level
 
 #: Resamples that share a random stream. Few, so that 400,000 models take 0.3 GB.
 BLOCK = 16

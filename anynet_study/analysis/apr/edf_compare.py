@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike
 from anynet_study.analysis.apr.bootstrap import percentiles
 from anynet_study.analysis.apr.correlations import adjust
 from anynet_study.analysis.apr.edf import Column, Sample, make_samples, medians
-from anynet_study.analysis.apr.options import Floats, check_level, with_attrs
+from anynet_study.analysis.apr.options import Floats, with_attrs
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import check_level
 
 STATISTICS = ("mean_difference", "median_difference", "probability")
 

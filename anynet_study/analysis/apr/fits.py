@@ -31,8 +31,9 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 from anynet_study.analysis.apr.error_tables import Values, check_percent, matched, why_no_fit
 from anynet_study.analysis.apr.fit_intervals import Estimates, line_intervals, reaches
-from anynet_study.analysis.apr.options import Floats, check_choice, check_level, with_attrs
+from anynet_study.analysis.apr.options import Floats, check_choice, with_attrs
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import check_level
 
 Scale = Literal["linear", "logit", "probit"]
 #: Points of a fitted line where none are asked for, and of a spline.

@@ -22,11 +22,12 @@ from anynet_study.analysis.apr.error_tables import (
     check_columns,
     check_errors,
 )
-from anynet_study.analysis.apr.interval_formulas import binomial_interval, wilson_interval
-from anynet_study.analysis.apr.options import Floats, Ints, check_level, with_attrs
+from anynet_study.analysis.apr.interval_formulas import wilson_interval
+from anynet_study.analysis.apr.options import Floats, Ints, with_attrs
 from anynet_study.analysis.apr.simultaneous import simultaneous
 from anynet_study.analysis.apr.verdicts import SMALLEST_CORRELATION, family_of, verdict
 from anynet_study.core.errors import UserError, counted
+from anynet_study.core.metrics import binomial_interval, check_level
 
 LONG = ["architecture", "evaluation", "error"]
 
@@ -235,7 +236,7 @@ def shift_agreement(
     `errors` as in `shift_ranks`; the reference is by default the first column ("test", the
     images as they are). Returns DataFrame[evaluation, error, estimate, low, high, n, p, holds,
     note], `error` the mean over architectures, `holds` the verdict on whether the ranking carries
-    over (`anynet_study.analysis.apr.verdicts`, the evaluations are one family). `attrs["averages"]` has one
+    over (`apr.verdicts`, the evaluations are one family). `attrs["averages"]` has one
     row, a dict with these columns but for `holds`: of the errors averaged over all evaluations but
     the reference. Where an evaluation's (or the reference's) errors are all equal, or fewer than 4
     architectures have all evaluations, there is no estimate, and `note` says so.

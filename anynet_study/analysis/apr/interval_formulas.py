@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, ndtri
+from scipy.special import ndtri
 
-from anynet_study.analysis.apr.options import Floats, Ints, Method, check_level
+from anynet_study.analysis.apr.options import Floats, Ints, Method
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import check_level
 
 #: Architectures that the standard error's denominator leaves out.
 LOST = {"pearson": 3, "spearman": 3, "kendall": 4}
@@ -104,34 +105,6 @@ def _scale(r: Floats, method: Method) -> Floats:
     if method == "spearman":
         return np.sqrt(1 + r**2 / 2)
     return np.full(r.shape, np.sqrt(0.437) if method == "kendall" else 1.0)
-
-
-def binomial_interval(error: Any, images: Any, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Exact (Clopper-Pearson) intervals of errors in percent on so many test images, in percent.
-
-    `error` and `images` are arrays that broadcast; the number of wrong images is the nearest whole
-    one, which undoes the rounding of errors to a few digits. NaN where either is missing. The
-    interval is of the error on all images like those of the test set; it says nothing of what
-    another training of the same model would give. Raises UserError for errors outside 0 to 100,
-    fewer than one image, and a level that is not between 0 and 1.
-
-    Source: Clopper and Pearson, "The use of confidence or fiducial limits", 1934.
-    """
-    check_level(level)
-    errors, counts = np.broadcast_arrays(np.asarray(error, float), np.asarray(images, float))
-    known = ~(np.isnan(errors) | np.isnan(counts))
-    if (known & ((errors < 0) | (errors > 100))).any():
-        raise UserError("error: outside 0 to 100 percent")
-    if (known & (counts < 1)).any():
-        raise UserError("images: a test set has at least 1")
-    n = np.where(known, counts, 1.0)
-    wrong = np.round(np.where(known, errors, 0.0) / 100 * n)
-    tail = (1 - level) / 2
-    # No beta distribution has a parameter 0; there the interval ends at 0 or at 1.
-    right = n - wrong
-    low = np.where(wrong > 0, betaincinv(np.maximum(wrong, 1), right + 1, tail), 0.0)
-    high = np.where(right > 0, betaincinv(wrong + 1, np.maximum(right, 1), 1 - tail), 1.0)
-    return np.where(known, 100 * low, np.nan), np.where(known, 100 * high, np.nan)
 
 
 def wilson_interval(share: Any, n: Any, level: float = 0.95) -> tuple[Floats, Floats]:

@@ -21,15 +21,9 @@ from anynet_study.analysis.apr.bootstrap import (
 )
 from anynet_study.analysis.apr.correlations import DRAWS_BYTES
 from anynet_study.analysis.apr.error_tables import check_errors, check_long
-from anynet_study.analysis.apr.options import (
-    Floats,
-    Method,
-    Multiplicities,
-    check_level,
-    with_attrs,
-)
+from anynet_study.analysis.apr.options import Floats, Method, Multiplicities, with_attrs
 from anynet_study.core.errors import UserError
-from anynet_study.core.metrics import widened
+from anynet_study.core.metrics import check_level, widened
 
 #: Where the ICC is as good as -1, which has no place on Fisher's scale.
 SMALLEST_ICC = 1e-9 - 1
@@ -152,38 +146,6 @@ def first_runs(replicates: pd.DataFrame) -> pd.DataFrame:
     runs = check_long(replicates, KEYS, "replicates").dropna()
     runs = runs.sort_values("replicate", kind="stable")
     return runs.groupby(["architecture", "dataset"])["error"].first().unstack()
-
-
-def single_runs(means: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """Runs as those whose means and standard deviations are known may have been.
-
-    `means` is long: architecture, dataset, replicate, error (percent), error_std (points, with
-    n - 1) and trainings, the number of runs that the error is the mean of. Returns
-    DataFrame[architecture, dataset, replicate, error], one row per run. Runs have the mean and the
-    standard deviation that are given; what these leave open is drawn, as of normal noise: what
-    depends on means and variances alone, such as intervals of means and the ICC of errors, is the
-    same in every draw, that of ranks nearly. Means whose standard deviation is not known (NaN) are
-    left out; where all errors are of one training, they are returned as they are.
-
-    >>> mean = {"architecture": ["a"], "dataset": ["big"], "replicate": [0], "error": [30.0]}
-    >>> runs = single_runs(pd.DataFrame({**mean, "error_std": [0.5], "trainings": [4]}))
-    >>> len(runs), round(runs["error"].mean(), 9), round(runs["error"].std(), 9)
-    (4, 30.0, 0.5)
-    """
-    kept = ["architecture", "dataset", "replicate", "error"]
-    if not (means["trainings"] > 1).any():
-        return means[kept]
-    known = means[(means["trainings"] == 1) | means["error_std"].notna()]
-    counts = known["trainings"].to_numpy(np.int64)
-    runs = known.loc[known.index.repeat(counts), kept].reset_index(drop=True)
-    of = np.repeat(np.arange(len(known)), counts)
-    drawn = np.random.default_rng(seed).normal(size=len(runs))
-    drawn -= (np.bincount(of, drawn) / counts)[of]
-    length = np.sqrt(np.bincount(of, drawn**2) / np.maximum(counts - 1, 1))
-    with np.errstate(invalid="ignore"):
-        away = np.nan_to_num(drawn / length[of] * known["error_std"].to_numpy(float)[of])
-    numbers = runs.groupby(["architecture", "dataset"], observed=True).cumcount()
-    return runs.assign(error=runs["error"] + away, replicate=numbers)
 
 
 def freed(correlations: Resampled, reliability: Resampled) -> Resampled:

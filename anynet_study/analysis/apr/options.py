@@ -15,20 +15,6 @@ Multiplicities = NDArray[Any]
 Method = Literal["spearman", "pearson", "kendall"]
 
 
-def check_level(level: float, resamples: int | None = None, seed: int = 0) -> None:
-    """Raise UserError unless an interval of this level can be had from the resamples, if any."""
-    if not 0 < level < 1:
-        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
-    fewest = int(np.ceil(2 / (1 - level)))
-    if resamples is not None and resamples < fewest:
-        raise UserError(
-            f"resamples: {resamples} is too few for intervals of level {level}; "
-            f"at least {fewest}, 10000 is usual"
-        )
-    if seed < 0:
-        raise UserError(f"seed: {seed} is negative; legal: 0, 1, 2, ...")
-
-
 def check_choice(option: str, value: str, choices: Any) -> None:
     """Raise UserError unless the option's value is one of the choices (a Literal)."""
     if value not in get_args(choices):

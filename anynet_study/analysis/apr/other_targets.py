@@ -30,11 +30,11 @@ from anynet_study.analysis.apr.options import (
     Method,
     Multiplicities,
     check_choice,
-    check_level,
     with_attrs,
 )
 from anynet_study.analysis.apr.transfer import normalised, percent_of
 from anynet_study.core.errors import UserError, counted
+from anynet_study.core.metrics import check_level
 
 Average = Literal["logits", "scores", "ranks"]
 Ranges = Mapping[str, tuple[float, float]]

@@ -20,11 +20,12 @@ from anynet_study.analysis.apr.bootstrap import (
 )
 from anynet_study.analysis.apr.error_tables import check_columns, check_errors
 from anynet_study.analysis.apr.noise import first_runs, freed, reliabilities
-from anynet_study.analysis.apr.options import Method, check_level, with_attrs
+from anynet_study.analysis.apr.options import Method, with_attrs
 from anynet_study.analysis.apr.population import aligned_weights
 from anynet_study.analysis.apr.simultaneous import can_be_largest
 from anynet_study.analysis.apr.verdicts import is_best
 from anynet_study.core.errors import UserError, counted
+from anynet_study.core.metrics import check_level
 
 #: Parts of equal probability into which the variance between targets is divided.
 CHANCES = 10_000

@@ -15,7 +15,7 @@ from scipy.special import expit, stdtrit
 
 from anynet_study.analysis.apr.bootstrap import Resampled, pairwise, resample_correlations
 from anynet_study.analysis.apr.error_tables import FEWEST
-from anynet_study.analysis.apr.options import Floats, Method, check_choice, check_level, with_attrs
+from anynet_study.analysis.apr.options import Floats, Method, check_choice, with_attrs
 from anynet_study.analysis.apr.rank_preservation import ordered_pairs, share_of_pairs
 from anynet_study.analysis.apr.robustness import effective_robustness
 from anynet_study.analysis.apr.simultaneous import bonferroni, can_be_largest, simultaneous
@@ -28,6 +28,7 @@ from anynet_study.analysis.apr.verdicts import (
     verdict,
 )
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import check_level
 
 COLUMNS = ["question", "rho", "others", "icc", "n", "yes", "no", "undecided", "se", "studies"]
 CARRIES_OVER, IS_BEST, IS_RAISED = "carries over", "is the best", "is raised"

@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from anynet_study.analysis.apr.bootstrap import draws
 from anynet_study.analysis.apr.correlations import adjust
 from anynet_study.analysis.apr.gaps import ranks_of, whole_percentiles
-from anynet_study.analysis.apr.interval_formulas import binomial_interval
-from anynet_study.analysis.apr.options import check_level, with_attrs
+from anynet_study.analysis.apr.options import with_attrs
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import binomial_interval, check_level
 
 #: In predictions and labels: not there (as in results stores).
 UNKNOWN = 65535

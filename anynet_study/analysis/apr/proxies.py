@@ -16,13 +16,13 @@ from anynet_study.analysis.apr.bootstrap import (
     resample_correlations,
 )
 from anynet_study.analysis.apr.error_tables import check_columns, check_errors
-from anynet_study.analysis.apr.interval_formulas import binomial_interval
-from anynet_study.analysis.apr.options import Floats, Ints, Method, check_level, with_attrs
+from anynet_study.analysis.apr.options import Floats, Ints, Method, with_attrs
 from anynet_study.analysis.apr.population import aligned_weights
 from anynet_study.analysis.apr.roles import Roles
 from anynet_study.analysis.apr.simultaneous import bonferroni, can_be_largest, simultaneous
 from anynet_study.analysis.apr.verdicts import SMALLEST_CORRELATION, family_of, is_best, verdict
 from anynet_study.core.errors import UserError, counted
+from anynet_study.core.metrics import binomial_interval, check_level
 
 DIFFERENCE_ENDS = ("difference_low", "difference_high")
 
@@ -50,7 +50,7 @@ def match_family(
     resamples. It is empty where none is defined.
 
     `carries_over` is the verdict on the source: is its correlation at least `SMALLEST_CORRELATION`?
-    The targets are one family (`anynet_study.analysis.apr.verdicts`). It allows for training noise where
+    The targets are one family (`apr.verdicts`). It allows for training noise where
     `icc` gives the ICC of datasets (`noise_ceiling`).
 
     >>> big = [30, 31, 33, 34, 36, 37, 39, 41, 42, 45]

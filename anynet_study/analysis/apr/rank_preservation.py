@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from anynet_study.analysis.apr.error_tables import check_columns, check_long
-from anynet_study.analysis.apr.interval_formulas import binomial_interval, wilson_interval
-from anynet_study.analysis.apr.options import Floats, check_choice, check_level, with_attrs
+from anynet_study.analysis.apr.interval_formulas import wilson_interval
+from anynet_study.analysis.apr.options import Floats, check_choice, with_attrs
 from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.analysis.apr.verdicts import family_of, is_preserved
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import binomial_interval, check_level
 
 Noise = Literal["modelled", "pooled", "own"]
 #: Fewer architectures with replicates do not show how noise goes with the error.
@@ -150,7 +151,7 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
     swapped, preserved, identical, tau], one row per dataset but the reference, of the architectures
     that both have: of all pairs, those in the same order with intervals apart on both datasets,
     those whose intervals overlap on either, and those clearly apart on both that swap places.
-    `preserved` is the verdict on them (`anynet_study.analysis.apr.verdicts.is_preserved`; the datasets are
+    `preserved` is the verdict on them (`apr.verdicts.is_preserved`; the datasets are
     one family), from intervals of their shares over architectures (`share_of_pairs`); `identical`:
     no pair is swapped by the mean errors either; `tau` is Kendall's tau-b of the mean errors (NaN
     where all are equal on one of the two).

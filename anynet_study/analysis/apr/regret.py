@@ -27,16 +27,10 @@ from anynet_study.analysis.apr.bootstrap import (
 )
 from anynet_study.analysis.apr.error_tables import check_errors
 from anynet_study.analysis.apr.noise import first_runs, reliabilities
-from anynet_study.analysis.apr.options import (
-    Floats,
-    Multiplicities,
-    check_choice,
-    check_level,
-    with_attrs,
-)
+from anynet_study.analysis.apr.options import Floats, Multiplicities, check_choice, with_attrs
 from anynet_study.analysis.apr.roles import Roles
 from anynet_study.core.errors import UserError
-from anynet_study.core.metrics import widened
+from anynet_study.core.metrics import check_level, widened
 
 Keep = Literal["best", "mean"]
 COLUMNS = [

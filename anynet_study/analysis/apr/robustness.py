@@ -21,12 +21,12 @@ from anynet_study.analysis.apr.fits import (
     to_scale,
 )
 from anynet_study.analysis.apr.gaps import image_count
-from anynet_study.analysis.apr.interval_formulas import binomial_interval
-from anynet_study.analysis.apr.options import Floats, check_level, with_attrs
+from anynet_study.analysis.apr.options import Floats, with_attrs
 from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.analysis.apr.transfer import ENDS, fit_row
 from anynet_study.analysis.apr.verdicts import SMALLEST_ROBUSTNESS, family_of, verdict
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import binomial_interval, check_level
 
 #: Name of the mean over the shifts among them.
 AVERAGE = "average"

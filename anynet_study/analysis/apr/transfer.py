@@ -16,15 +16,9 @@ from anynet_study.analysis.apr.bootstrap import FEWEST_TO_RESAMPLE, resample
 from anynet_study.analysis.apr.error_tables import check_accuracies, check_columns, check_errors
 from anynet_study.analysis.apr.fits import Scale, linear_fit, to_scale
 from anynet_study.analysis.apr.gaps import image_count
-from anynet_study.analysis.apr.options import (
-    Floats,
-    Multiplicities,
-    check_choice,
-    check_level,
-    with_attrs,
-)
+from anynet_study.analysis.apr.options import Floats, Multiplicities, check_choice, with_attrs
 from anynet_study.core.errors import UserError
-from anynet_study.core.metrics import widened
+from anynet_study.core.metrics import check_level, widened
 
 #: Statistics of a fit that have an interval.
 ESTIMATES = ("correlation", "slope", "intercept", "r2", "adjusted_r2")

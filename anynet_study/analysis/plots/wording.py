@@ -1,6 +1,6 @@
 """The words on a figure: axis labels with units, and statistics with their intervals.
 
-A table of `anynet_study.analysis.apr` says in its `attrs` how it was made: `method` ("spearman", "pearson"
+A table of `apr` says in its `attrs` how it was made: `method` ("spearman", "pearson"
 or "kendall"), `level` of its intervals (0 to 1), and whether it is `weighted`. Where an entry is
 missing, as in a table read from a file, it counts as Spearman's, 95% and unweighted.
 """

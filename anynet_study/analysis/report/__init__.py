@@ -2,8 +2,7 @@
 
 `page` makes the page from the registry of analyses; `drawing` draws the figures; `grid` lays tables
 out for people; `summary` has the facts that are no statistics; `headline`
-the figure above all, `explore` the data of the drawings, which are in `templates/scripts/`;
-`watching` is the page that follows a study while it is trained.
+the figure above all, `explore` the data of the drawings, which are in `templates/scripts/`.
 """
 
 import lazy_loader

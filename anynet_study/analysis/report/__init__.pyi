@@ -9,4 +9,3 @@ from .grid import merge_repeats as merge_repeats
 from .grid import plain_grid as plain_grid
 from .grid import with_tables as with_tables
 from .page import write_report as write_report
-from .watching import watch_server as watch_server

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from anynet_study.analysis.apr import binomial_interval
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import binomial_interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""Features of images: of a study's network, of anybody's function, or low frequencies."""
+"""Features of images: by whatever function makes them, such as low frequencies."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.fft import dctn
 
 from anynet_study.core.errors import UserError
-from anynet_study.core.functions import open_function
 from anynet_study.core.progress import progress_if_long
 from anynet_study.data import Images
 from anynet_study.data.curation.near_duplicates import thumbnails
@@ -21,22 +20,6 @@ BATCH = 256
 
 #: (images, size, size, 3) uint8 to (images, features).
 Extractor = Callable[[NDArray[np.uint8]], NDArray[Any]]
-
-
-def open_extractor(text: str) -> Extractor:
-    """The function that makes features: `frequencies`, MODULE:FUNCTION, or a study's network.
-
-    A network is STUDY/RUN or a file of weights, see `open_network`; its features are the inputs of
-    its head. A function gets (images, size, size, 3) uint8 and returns (images, features).
-    UserError if there is none of this name.
-    """
-    if text == FREQUENCIES:
-        return low_frequencies
-    if ":" in text:
-        return open_function(text, "--features")
-    from anynet_study.data.curation.of_study import open_network
-
-    return open_network(text).features
 
 
 def features_of(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.sheets import read_parquet
 from anynet_study.data import (
     Images,
     PackedDataset,
@@ -15,7 +16,6 @@ from anynet_study.data import (
     image_names,
     load_dataset,
 )
-from anynet_study.store import read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,6 @@ from anynet_study.core import provenance
 from anynet_study.core.errors import UserError
 from anynet_study.core.files import naming, replacing_folder
 
-PACKAGE = Path(provenance.__file__).parent
-
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -34,7 +32,7 @@ class Snapshot:
         ]
 
 
-def snapshot(folder: Path, package: Path = PACKAGE) -> Snapshot:
+def snapshot(folder: Path, package: Path = provenance.PACKAGE) -> Snapshot:
     """Where in `folder` the snapshot of the package as it is now is, or will be."""
     digest = hashlib.sha256(provenance.code_version().encode())
     for path in _sources(package):
@@ -44,7 +42,7 @@ def snapshot(folder: Path, package: Path = PACKAGE) -> Snapshot:
     return Snapshot(folder / digest.hexdigest()[:16])
 
 
-def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
+def take(folder: Path, package: Path = provenance.PACKAGE) -> Snapshot:
     """Copy the package as it is now, unless that was done before; complete once it is there.
 
     Of several snapshots, the one taken last has changed last (`StudyFolder.remove_litter`).
@@ -69,7 +67,7 @@ def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
     return made
 
 
-def check(folder: Path, package: Path = PACKAGE) -> None:
+def check(folder: Path, package: Path = provenance.PACKAGE) -> None:
     """UserError if `package` is imported from a snapshot in `folder` that has changed."""
     held = package.parent
     of_study = held.parent.resolve() == folder.resolve()

@@ -195,7 +195,7 @@ def errors_of_table(sheet: Sheet, options: ImportOptions, known: Known) -> Error
 
     Raises UserError as `understand` does, and for a table of several recipes.
     """
-    from anynet_study.analysis.apr import single_runs
+    from anynet_study.core.metrics import single_runs
 
     understood = understand(sheet, options, known)
     frame = understood.cells.frame.assign(error=understood.errors)

@@ -18,13 +18,13 @@ from anynet_study.analysis.analyses import (
     Evidence,
     concerns,
     concerns_of,
-    concerns_so_far,
     load,
     study_of,
 )
 from anynet_study.analysis.analyses.correlations import advised
 from anynet_study.analysis.analyses.health import RUNS
 from anynet_study.analysis.analysis import Options
+from anynet_study.cli.concerns import concerns_so_far
 from anynet_study.engine.dispatch import JournalReader, OpenStudy, open_sweep
 from anynet_study.engine.planning import PlannedRun
 from anynet_study.engine.stages import collect_study

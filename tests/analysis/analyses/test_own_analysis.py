@@ -145,10 +145,10 @@ def test_the_command_and_python_know_it(folder: Path, type_: Type) -> None:
 
 
 def test_an_installed_package_adds_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("spread", "my_analysis:SPREAD", "anynet_study.analysis.analyses")
+    point = EntryPoint("spread", "my_analysis:SPREAD", "anynet_study.analyses")
     monkeypatch.setattr(
         "anynet_study.analysis.analyses.own.entry_points",
-        lambda group: [point] if group == "anynet_study.analysis.analyses" else [],
+        lambda group: [point] if group == "anynet_study.analyses" else [],
     )
     assert list(known_analyses())[-1] == "spread"
 

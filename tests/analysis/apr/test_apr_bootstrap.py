@@ -16,8 +16,8 @@ from anynet_study.analysis.apr.bootstrap import (
     pairwise,
     resample_correlations,
 )
-from anynet_study.analysis.apr.options import check_level
 from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import check_level
 
 PAIRS = [(0, 1), (0, 2), (1, 2)]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 coverage = import_module("benchmarks.coverage")
 sys.path.pop(0)
 STUDIES = 20

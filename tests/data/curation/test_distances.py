@@ -18,8 +18,8 @@ from anynet_study.data.curation import (
     features_of,
     frechet,
     frechet_distance,
-    open_extractor,
 )
+from anynet_study.engine.study_networks import open_extractor
 
 
 def drawn(count: int, features: int = 12, shift: float = 0.0, seed: int = 0) -> np.ndarray:

@@ -9,7 +9,8 @@ from command import SWEEPS, in_this_process, train
 
 from anynet_study.core.errors import UserError
 from anynet_study.data import load_dataset
-from anynet_study.data.curation import fold_numbers, open_network, predicted_labels
+from anynet_study.data.curation import fold_numbers, predicted_labels
+from anynet_study.engine.study_networks import open_network
 from anynet_study.store import ResultStore
 
 

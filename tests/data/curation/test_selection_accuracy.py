@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from anynet_study.data import load_dataset
-from anynet_study.data.curation import open_extractor
+from anynet_study.engine.study_networks import open_extractor
 from anynet_study.store import ResultStore
 
 pytestmark = [pytest.mark.slow, pytest.mark.shared_data]

@@ -181,7 +181,7 @@ def test_who_may_not_write_hears_that_nothing_is_left(
     assert (counts["recorded"], counts["submitted"]) == (12, 0)
     told = type_("run", "tiny.yaml")
     assert (told.code, "no results.h5 yet" in told.line) == (2, True)
-    monkeypatch.setattr("anynet_study.engine.stages.find_store", lambda _: None)
+    monkeypatch.setattr("anynet_study.cli.whole_study.find_store", lambda _: None)
     assert "nothing to do: all 12 runs are recorded" in type_("run", "tiny.yaml").out
     assert tree(tiny.folder.folder) == before
     assert not (tiny.folder.folder / ".lock").exists()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.core.provenance import code_version
-from anynet_study.engine.dispatch.snapshot import PACKAGE, snapshot, take
+from anynet_study.core.provenance import PACKAGE, code_version
+from anynet_study.engine.dispatch.snapshot import snapshot, take
 from anynet_study.engine.study_folder import StudyFolder
 
 SAYS = "import anynet_study.core.provenance as it; print(it.__file__, it.code_version())"

@@ -107,7 +107,7 @@ def test_a_concern_gives_the_terminal_no_orders(
 ) -> None:
     journal(tiny, [0])
     found = [Concern("guessing", "\x1b[31mred: −0.1")]
-    monkeypatch.setattr("anynet_study.analysis.analyses.concerns_so_far", lambda *_: found)
+    monkeypatch.setattr("anynet_study.cli.concerns.concerns_so_far", lambda *_: found)
     assert type_("status", "tiny").out.startswith("\\x1b[31mred: -0.1\n")
 
 

@@ -19,7 +19,7 @@ from anynet_study.data import DatasetView
 from anynet_study.design_space import DesignSpace, layers
 from anynet_study.engine.models import build
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CPU = torch.device("cpu")
 
 

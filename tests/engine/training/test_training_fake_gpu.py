@@ -203,7 +203,7 @@ def shipped() -> dict[str, dict[str, object]]:
     """
     found: dict[str, dict[str, object]] = {}
     known: set[tuple[str, str]] = set()
-    for path in sorted((Path(__file__).parents[2] / "sweeps").rglob("*.yaml")):
+    for path in sorted((Path(__file__).parents[3] / "sweeps").rglob("*.yaml")):
         sweep = Sweep.load(path)
         for name, recipe in sweep.trained.items():
             for label in sweep.trained_datasets(recipe):

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from disaster_study import HELD, LONGEST_WAIT, DisasterStudy, begin_at_once, slurm
 
-from anynet_study.engine.dispatch.snapshot import PACKAGE
+from anynet_study.core.provenance import PACKAGE
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.store import read_journal
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from disaster_study import DisasterStudy, begin_at_once, slurm, waited_for
 
-SCRIPT = Path(__file__).parents[2] / "slurm.sh"
+SCRIPT = Path(__file__).parents[3] / "slurm.sh"
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 

@@ -1,4 +1,4 @@
-"""A study's images and its trained networks, if their weights were kept."""
+"""A study's images, its trained networks if their weights were kept, and features by their name."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.core.errors import UserError
+from anynet_study.core.functions import open_function
 from anynet_study.data import Images
+from anynet_study.data.curation import FREQUENCIES, Extractor, low_frequencies
 from anynet_study.engine.dispatch import OpenStudy, open_study
 
 if TYPE_CHECKING:
@@ -71,6 +73,20 @@ class Network:
             found = found if head else given[0].flatten(1)
         result: NDArray[np.float32] = found.float().numpy()
         return result
+
+
+def open_extractor(text: str) -> Extractor:
+    """The function that makes features: `frequencies`, MODULE:FUNCTION, or a study's network.
+
+    A network is STUDY/RUN or a file of weights, see `open_network`; its features are the inputs of
+    its head. A function gets (images, size, size, 3) uint8 and returns (images, features).
+    UserError if there is none of this name.
+    """
+    if text == FREQUENCIES:
+        return low_frequencies
+    if ":" in text:
+        return open_function(text, "--features")
+    return open_network(text).features
 
 
 def open_network(text: str) -> Network:

@@ -19,7 +19,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 
 from anynet_study.analysis import apr
-from anynet_study.analysis.analyses import concerns_so_far
+from anynet_study.cli.concerns import concerns_so_far
 from anynet_study.core.errors import UserError
 from anynet_study.engine.dispatch import JournalReader, OpenStudy, Status, current_status
 from anynet_study.store import read_journal, read_journals
