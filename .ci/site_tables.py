@@ -41,7 +41,8 @@ def names(page: Path) -> str:
         told = " ".join(
             (getattr(importlib.import_module(module), name).__doc__ or "").split("\n\n")[0].split()
         )
-        shown = f"anynet_study.{name}" if hasattr(anynet_study, name) else path.replace(".analysis.", ".")
+        told_by = f"anynet_study.{name}" if hasattr(anynet_study, name) else path
+        shown = told_by.replace(".analysis.", ".")  # the front door has apr
         lines.append(f"| `{shown}` | {told} |")
     return "\n".join(lines)
 
