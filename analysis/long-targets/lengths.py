@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from anynet_study.apr.bootstrap import Resampled, stacked
-from anynet_study.apr.drivers import partial, partial_correlations
-from anynet_study.apr.noise import first_runs, freed, noise_ceiling, reliabilities
+from anynet_study.analysis.apr.bootstrap import Resampled, stacked
+from anynet_study.analysis.apr.drivers import partial, partial_correlations
+from anynet_study.analysis.apr.noise import first_runs, freed, noise_ceiling, reliabilities
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "classes-images-steps"))
 import contrasts

@@ -12,7 +12,7 @@ import sys
 import pandas as pd
 from lengths import TARGETS, floors
 
-from anynet_study.study import Study
+from anynet_study.analysis.study import Study
 
 EVALUATION = "held-out"
 
