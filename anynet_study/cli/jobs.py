@@ -10,10 +10,10 @@ import typer
 
 from anynet_study.cli.options import AsJson, StudyName, opt
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError, WorkFailedError, counted
+from anynet_study.core.errors import UserError, WorkFailedError, counted
 
 if TYPE_CHECKING:
-    from anynet_study.study_folder import StudyFolder
+    from anynet_study.engine.study_folder import StudyFolder
 
 Name = Annotated[
     str | None,
@@ -41,8 +41,8 @@ def work(
       anynet-study work studies/paper
       anynet-study work studies/paper --minutes 110
     """
-    from anynet_study.dispatch import work_at
-    from anynet_study.study_folder import StudyFolder
+    from anynet_study.engine.dispatch import work_at
+    from anynet_study.engine.study_folder import StudyFolder
 
     if not minutes > 0:
         raise UserError(f"--minutes: {minutes:g} is too few; legal: more than 0")
@@ -62,8 +62,8 @@ def cancel(study_name: StudyName) -> None:
     Example:
       anynet-study cancel paper
     """
-    from anynet_study.dispatch import cancel_jobs
-    from anynet_study.study_folder import StudyFolder
+    from anynet_study.engine.dispatch import cancel_jobs
+    from anynet_study.engine.study_folder import StudyFolder
 
     study = StudyFolder.open(study_name)
     with study.locked():
@@ -97,8 +97,8 @@ def logs(
       anynet-study logs paper 12345_7 --err
       anynet-study logs paper 9457b0
     """
-    from anynet_study.dispatch import find_log, submitted_jobs
-    from anynet_study.study_folder import StudyFolder
+    from anynet_study.engine.dispatch import find_log, submitted_jobs
+    from anynet_study.engine.study_folder import StudyFolder
 
     if lines < 1:
         raise UserError(f"--lines: {lines} is too few; legal: 1 or more")
@@ -123,7 +123,7 @@ def logs(
 
 
 def _list(study: "StudyFolder", most: int, as_json: bool) -> None:
-    from anynet_study.dispatch import Recorded, list_jobs, live_jobs, submitted_jobs
+    from anynet_study.engine.dispatch import Recorded, list_jobs, live_jobs, submitted_jobs
 
     jobs = list(submitted_jobs(study.jobs))
     recorded = Recorded.read(study.journals)
