@@ -36,16 +36,23 @@ RELIABILITIES = {SHORT: 0.8, LONG: 0.7}
 def study(
     draw: np.random.Generator, long_worths: tuple[float, float], targets: int
 ) -> lengths.Data:
-    """The runs of a simulated study."""
+    """A simulated study of some of the targets."""
+    runs = study_runs(draw, long_worths, targets)
+    depth = pd.Series(draw.normal(size=ARCHITECTURES))
+    return lengths.data_of(runs, depth, lengths.TARGETS[:targets])
+
+
+def study_runs(
+    draw: np.random.Generator, long_worths: tuple[float, float], targets: int, noise: float = 1.0
+) -> pd.DataFrame:
+    """Its runs: architecture, dataset, recipe, replicate, error; `noise` times the usual one."""
     together = np.linalg.cholesky([[1, BETWEEN], [BETWEEN, 1]])
     true = dict(zip((SHORT, LONG), together @ draw.normal(size=(2, ARCHITECTURES)), strict=True))
-    runs = [
-        run
-        for length, name in PROXIES.items()
-        for run in trained(draw, true[length], OF_PROXIES[length], name, RECIPES[SHORT])
-    ]
-    for length, name in OF_A_TENTH.items():
-        runs += trained(draw, true[length], OF_PROXIES[length], name, RECIPES[SHORT])
+    runs = []
+    for proxies in (PROXIES, OF_A_TENTH):
+        for length, name in proxies.items():
+            variance = noise * (1 / OF_PROXIES[length] - 1)
+            runs += trained(draw, true[length], variance, name, RECIPES[SHORT])
     for length, worth in ((SHORT, SHORT_TARGETS), (LONG, long_worths)):
         parts = np.linalg.solve([[1, BETWEEN], [BETWEEN, 1]], worth)
         left = 1 - parts @ worth
@@ -54,16 +61,15 @@ def study(
             own = draw.normal(size=ARCHITECTURES)
             rest = np.sqrt(IN_COMMON) * common + np.sqrt(1 - IN_COMMON) * own
             score = parts[0] * true[SHORT] + parts[1] * true[LONG] + np.sqrt(left) * rest
-            runs += trained(draw, score, RELIABILITIES[length], name, RECIPES[length])
-    depth = pd.Series(draw.normal(size=ARCHITECTURES))
-    return lengths.data_of(pd.concat(runs), depth, lengths.TARGETS[:targets])
+            variance = noise * (1 / RELIABILITIES[length] - 1)
+            runs += trained(draw, score, variance, name, RECIPES[length])
+    return pd.concat(runs, ignore_index=True)
 
 
 def trained(
-    draw: np.random.Generator, score: np.ndarray, reliability: float, dataset: str, recipe: str
+    draw: np.random.Generator, score: np.ndarray, variance: float, dataset: str, recipe: str
 ) -> list[pd.DataFrame]:
-    """The runs of architectures with these true scores: of all, and of some a second one."""
-    noise = np.sqrt(1 / reliability - 1)
+    """Runs of architectures with these true scores, with noise: of all, and a second of some."""
     return [
         pd.DataFrame(
             {
@@ -71,14 +77,14 @@ def trained(
                 "dataset": dataset,
                 "recipe": recipe,
                 "replicate": replicate,
-                "error": 50 + 5 * (score[:count] + noise * draw.normal(size=count)),
+                "error": 50 + 5 * (score[:count] + np.sqrt(variance) * draw.normal(size=count)),
             }
         )
         for replicate, count in enumerate((ARCHITECTURES, TWICE))
     ]
 
 
-def main(studies: int = 100) -> None:
+def main(studies: int = 40) -> None:
     lengths.RESAMPLES = RESAMPLES
     for targets in (6, 4):
         for number, (truth, worth) in enumerate(TRUTHS.items()):
