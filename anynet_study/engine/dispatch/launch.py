@@ -19,10 +19,9 @@ from anynet_study.engine.dispatch.failures import (
     next_attempts,
     retried_by,
 )
-from anynet_study.engine.dispatch.local import LocalWorkers
+from anynet_study.engine.dispatch.local import start_workers
 from anynet_study.engine.dispatch.opened import OpenStudy
 from anynet_study.engine.dispatch.recorded import JournalReader, Recorded
-from anynet_study.engine.dispatch.snapshot import take
 from anynet_study.engine.dispatch.submission import Submitted, check_slurm, submit_to_slurm
 from anynet_study.engine.dispatch.tuning import check_tuning
 from anynet_study.engine.dispatch.work import Executor, submit_helpers
@@ -173,6 +172,8 @@ def _launch(
     if options.only_failed:
         todo = todo.where(lambda run: recorded.runs.get(run.run_id) == "failed")
     assigned = in_jobs(live, recorded)
+    if options.limited and any(it.job.cluster == "none" for it in live):
+        assigned |= set(todo.ids())  # those workers take what nobody is at
     new = todo.where(lambda run: run.run_id not in assigned)
     silent = sorted(ledger.silent_jobs(folder.logs, live))
     here = any(it.job.is_of_here for it in live)
@@ -211,14 +212,12 @@ def _submitted(
     """Have an executor, or one that the sweep asks for, take the runs."""
     folder, sweep = study.folder, study.sweep
     retries = attempts.retries
-    if executor is None and sweep.launch.cluster != "none":
+    if executor is None and sweep.launch.cluster in ("slurm", "debug"):
         executor = executor_for(folder, sweep.launch)
     if sweep.launch.cluster == "slurm":
         nodes = attempts.excluded_nodes
         return submit_to_slurm(folder, sweep, executor, runs, retries, exclude=nodes)
-    if sweep.launch.cluster != "local":
-        return submit_helpers(folder, sweep, executor, runs, retries)
-    workers = LocalWorkers(folder, sweep, executor, take(folder.code)).start_all(
-        list(runs), retries
-    )
-    return Submitted(len(runs), [worker.handle for worker in workers])
+    sent = submit_helpers(folder, sweep, executor, runs, retries)
+    if sweep.launch.cluster != "local" or not runs:
+        return sent
+    return Submitted(len(runs), start_workers(folder, sweep, len(runs)))

@@ -11,7 +11,7 @@ import secrets
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,9 +39,10 @@ CLOCK_SLACK = 1.0
 class SubmittedJob:
     """A job as it was submitted."""
 
-    #: Slurm's job id, or of a local worker `local_id`: before there were such, its process id.
+    #: Slurm's job id, or of a worker of `host` what ends with its process id.
     job_id: str
-    #: slurm, local, or none: it came by itself, and `run_ids` are those that it has taken so far.
+    #: slurm, or none: it came by itself, and `run_ids` are those that it has taken so far. local:
+    #: earlier versions gave workers of a machine their runs.
     cluster: str = ""
     host: str = ""
     #: When the local process started, or the job was queued (seconds since 1970).
@@ -154,22 +155,14 @@ class Submission(BaseModel):
         return SubmittedJob(job_id, *where, run_ids, mark=self.mark, logs=self.logs)
 
 
-def local_id(pid: int) -> str:
-    """The id of a local worker: process ids alone repeat on machines that share the files."""
-    return f"{socket.gethostname()}-{pid}"
+def arrival(pid: int, token: str) -> SubmittedJob:
+    """The entry of a worker that came by itself: a process of this machine.
 
-
-def local_job(pid: int, run_ids: str, logs: str = "") -> SubmittedJob:
-    """The entry of a job just started on this machine."""
-    return SubmittedJob(
-        job_id=local_id(pid),
-        cluster="local",
-        host=socket.gethostname(),
-        started=psutil.Process(pid).create_time(),
-        run_ids=run_ids,
-        mark=process_mark(pid),
-        logs=logs,
-    )
+    In containers, host names and process ids may be the same at two places: a `token` is not.
+    """
+    host, began = socket.gethostname(), psutil.Process(pid).create_time()
+    mark = process_mark(pid)
+    return SubmittedJob(f"{host}-{token}-{pid}", "none", host, began, mark=mark)
 
 
 def logs_name(logs: Path, folder: Path) -> str:
@@ -215,13 +208,6 @@ def settle(folder: Path, token: str, job_id: str) -> None:
 def call_workers(folder: Path, call: Call) -> None:
     """Record durably what workers that come by themselves are to know."""
     _write(folder, {"call": call.model_dump()})
-
-
-def arrival() -> SubmittedJob:
-    """The entry of this process, a worker that came by itself."""
-    # In containers, host names and process ids may be the same at two places.
-    job_id = f"{socket.gethostname()}-{secrets.token_hex(3)}-{os.getpid()}"
-    return replace(local_job(os.getpid(), ""), job_id=job_id, cluster="none")
 
 
 def note_taken(folder: Path, job_id: str, run_ids: Iterable[str]) -> None:
