@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +17,7 @@ from anynet_study.cli.options import (
     SweepFile,
     opt,
 )
-from anynet_study.core.errors import WorkFailedError
+from anynet_study.core.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
     from anynet_study.engine.dispatch import OpenStudy
@@ -74,20 +75,33 @@ def run(
 
 def collect(
     study_name: StudyName,
+    more: Annotated[
+        list[Path] | None, typer.Argument(help="Further folders of --from.", metavar="[FOLDER]...")
+    ] = None,
+    from_: Annotated[
+        list[Path] | None, opt("Add the journals in a folder first, as of a part.", "--from")
+    ] = None,
     anew: Annotated[bool, opt("Replace a store that cannot be read.", "--anew")] = False,
 ) -> None:
     """Build the results store of a study from its journals.
 
-    All journals are read every time; --anew also replaces a store that cannot be read.
+    All journals are read every time; --anew also replaces a store that cannot be read. --from adds
+    journals that came back from other machines (launch --cluster none --parts), and refuses those
+    of another plan.
 
     \b
-    Example:
+    Examples:
       anynet-study collect quickstart
+      anynet-study collect paper --from one/journals two/journals
     """
-    from anynet_study.engine.dispatch import open_study
+    from anynet_study.engine.dispatch import join_journals, open_study
     from anynet_study.engine.stages import collect_study, collect_warnings
 
     study = open_study(study_name)
+    if more and not from_:
+        raise UserError(f"{more[0]}: a folder of journals is named after --from")
+    if from_:
+        join_journals(study, [*from_, *(more or [])])
     made = collect_study(study, anew)
     for line in collect_warnings(made):
         typer.echo(line, err=True)

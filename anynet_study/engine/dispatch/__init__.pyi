@@ -25,6 +25,7 @@ from .opened import changes_in_words as changes_in_words
 from .opened import open_study as open_study
 from .opened import open_sweep as open_sweep
 from .pack import pack_by_length as pack_by_length
+from .parts import join_journals as join_journals
 from .process import keep_freed_memory as keep_freed_memory
 from .recorded import JournalReader as JournalReader
 from .recorded import Recorded as Recorded

@@ -21,6 +21,7 @@ from anynet_study.engine.dispatch.failures import (
 )
 from anynet_study.engine.dispatch.local import start_workers
 from anynet_study.engine.dispatch.opened import OpenStudy
+from anynet_study.engine.dispatch.parts import write_parts
 from anynet_study.engine.dispatch.recorded import JournalReader, Recorded
 from anynet_study.engine.dispatch.submission import Submitted, check_slurm, submit_to_slurm
 from anynet_study.engine.dispatch.tuning import check_tuning
@@ -77,6 +78,8 @@ class LaunchOptions:
     limited: bool = True
     #: Submit failed runs alone, and none that was never tried.
     only_failed: bool = False
+    #: Divide the runs among so many folders that travel.
+    parts: int = 0
     allowed: Allowed = Allowed()
 
 
@@ -96,6 +99,11 @@ def launch_missing(
         return LaunchReport(runs=len(study.plan), recorded=len(study.plan)), ()
     if executor is not None:
         study = _priced_for(study, executor)
+    if options.parts and (study.sweep.launch.cluster != "none" or study.sweep.trials):
+        raise UserError(
+            "--parts: only with --cluster none, and of a sweep without tuned recipes, whose runs "
+            "depend on each other's results"
+        )
     if study.sweep.launch.cluster == "slurm":
         check_slurm(study.folder, study.sweep, executor)
     allowed = options.allowed
@@ -188,7 +196,11 @@ def _launch(
         folder.remove_litter(ended)
         remove_states(folder.logs, ended)
     failed = set(plan.find(recorded.failed()).ids())
-    sent = _submitted(study, new, attempts, executor)
+    if options.parts:
+        folders = write_parts(study, new, retries, options.parts)
+        sent = Submitted(len(new), folders)
+    else:
+        sent = _submitted(study, new, attempts, executor)
     report = LaunchReport(
         runs=len(plan),
         recorded=len(plan) - len(todo),
