@@ -39,7 +39,7 @@ from anynet_study.store import (
     read_journals,
 )
 from anynet_study.study_folder import StudyFolder
-from anynet_study.sweep import Sweep
+from anynet_study.sweep import Sweep, sweep_path
 from anynet_study.training import epoch_lengths, steps_per_epoch
 
 if TYPE_CHECKING:
@@ -90,8 +90,9 @@ def run(
 ) -> "Study":
     """Do a whole study on this machine, as `anynet-study run` does, and load it.
 
-    `sweep` is one that was made in Python, or its file. The study is in `studies/NAME` of the
-    current folder; what is finished there is not trained again. `resamples`: of the bootstrap.
+    `sweep` is one that was made in Python, its file, or the name of a shipped one. The study is in
+    `studies/NAME` of the current folder; what is finished there is not trained again. `resamples`:
+    of the bootstrap.
     `changed`: go on with a sweep that was changed so that recorded runs of the study stay unused.
     Raises UserError for what cannot be run; failed runs are rows of `study.store`.
 
@@ -107,7 +108,7 @@ def run(
     """
     from anynet_study.analyses import load
 
-    opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
+    opened = open_sweep(sweep_path(sweep) if isinstance(sweep, str) else sweep)
     done = run_study(opened, resamples, retry_failed, Allowed(changed=changed), print)
     return done or load(opened.folder.folder, resamples=resamples)
 
@@ -119,13 +120,14 @@ def launch(
 ) -> list["submitit.Job[None]"]:
     """Submit what is missing of a study as `anynet-study launch` does, and return at once.
 
-    `sweep` is one that was made in Python, or its file. `executor` is one of submitit's for Slurm,
-    this machine or this process, with a user's own options (partition, container, lines of setup);
-    by default the sweep's `launch` says where. It is not changed: each array of jobs is submitted
-    by a copy, with the study's mark as comment. Returns the jobs that were submitted now; what is
-    in a job already is not submitted again. To know when a study is done, ask `anynet-study status`
-    and not each job for its result: results are in the study's journals. Jobs of a `DebugExecutor`
-    train in this process, when their `result()` is asked for. `changed`: as for `run`.
+    `sweep` is one that was made in Python, its file, or the name of a shipped one. `executor` is
+    one of submitit's for Slurm, this machine or this process, with a user's own options (partition,
+    container, lines of setup); by default the sweep's `launch` says where. It is not changed: each
+    array of jobs is submitted by a copy, with the study's mark as comment. Returns the jobs that
+    were submitted now; what is in a job already is not submitted again. To know when a study is
+    done, ask `anynet-study status` and not each job for its result: results are in the study's
+    journals. Jobs of a `DebugExecutor` train in this process, when their `result()` is asked for.
+    `changed`: as for `run`.
 
     Raises UserError for what cannot be submitted, and WorkFailedError where Slurm does not answer
     or refuses.
@@ -135,7 +137,7 @@ def launch(
     >>> executor.update_parameters(slurm_partition="gpu", gpus_per_node=1)  # doctest: +SKIP
     >>> jobs = anynet_study.launch("sweeps/paper.yaml", executor)  # doctest: +SKIP
     """
-    opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
+    opened = open_sweep(sweep_path(sweep) if isinstance(sweep, str) else sweep)
     options = LaunchOptions(allowed=Allowed(changed=changed))
     return list(launch_missing(opened, options, executor)[1])
 
