@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from anynet_study import ResultStore
-from anynet_study.dispatch import OpenStudy, open_sweep
-from anynet_study.metrics import CURVES
+from anynet_study.core.metrics import CURVES
+from anynet_study.engine.dispatch import OpenStudy, open_sweep
 from anynet_study.store import JournalWriter, RunRecord
 
 SWEEP = Path(__file__).parents[2] / "sweeps" / "classes-images-steps.yaml"

@@ -7,8 +7,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from anynet_study.analyses.arguments import studies_and_files
-from anynet_study.errors import UserError
+from anynet_study.analysis.analyses.arguments import studies_and_files
+from anynet_study.core.errors import UserError
 
 N = TypeVar("N", int, float)
 
@@ -29,7 +29,7 @@ Force = Annotated[bool, opt("Replace a dataset of this name.", "--force")]
 
 def sweep_file(given: str) -> Path:
     """The file of a sweep that is given by its path or name; BadParameter if there is none."""
-    from anynet_study.sweep import sweep_path
+    from anynet_study.engine.sweep import sweep_path
 
     try:
         return sweep_path(given)
@@ -39,7 +39,7 @@ def sweep_file(given: str) -> Path:
 
 def sweeps_and_files(begun: str) -> list[str]:
     """What a shell may complete to: names of sweeps, and files."""
-    from anynet_study.sweep import shipped_sweeps
+    from anynet_study.engine.sweep import shipped_sweeps
 
     names = [name for name in shipped_sweeps() if name.startswith(begun)]
     return names + sorted(glob(f"{escape(begun)}*"))
@@ -110,7 +110,7 @@ def current(sources: Iterable[str | Path], as_is: bool) -> None:
     for source in sources if not as_is else ():
         folder = _behind(Path(source))
         if folder is not None:
-            from anynet_study.stages import bring_up_to_date
+            from anynet_study.engine.stages import bring_up_to_date
 
             bring_up_to_date(folder, lambda line: typer.echo(line, err=True))
 

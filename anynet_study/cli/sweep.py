@@ -9,7 +9,7 @@ import typer
 
 from anynet_study.cli.options import names, opt, writes
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError, nearest
+from anynet_study.core.errors import UserError, nearest
 
 #: By the side of images, up to which: the design space, and its band at that side.
 SPACES = {
@@ -93,8 +93,8 @@ def sweep(
       anynet-study sweep --explain recipes
       anynet-study sweep --schema > sweep.schema.json
     """
-    from anynet_study.sweep import explain as explained
-    from anynet_study.sweep import json_schema
+    from anynet_study.engine.sweep import explain as explained
+    from anynet_study.engine.sweep import json_schema
 
     if schema:
         print(json.dumps(json_schema(), indent=2))
@@ -209,7 +209,7 @@ def init(
 
 def _copy(shipped: str, name: str, output: Path | None) -> None:
     """Write a copy of a shipped sweep, in which its name and file are those of the copy."""
-    from anynet_study.sweep import shipped_sweeps
+    from anynet_study.engine.sweep import shipped_sweeps
 
     known = shipped_sweeps()
     if shipped not in known:
@@ -225,8 +225,8 @@ def _write(file: Path, text: str) -> None:
     """Write a sweep file that is not there; UserError where it is, or where it would be illegal."""
     from pydantic import ValidationError
 
-    from anynet_study.files import write_text
-    from anynet_study.sweep import Sweep, describe, parse_yaml
+    from anynet_study.core.files import write_text
+    from anynet_study.engine.sweep import Sweep, describe, parse_yaml
 
     if file.exists():
         raise UserError(f"{file} exists already; name another file with -o, or remove it")
