@@ -35,9 +35,6 @@ Overrides = Annotated[
 ]
 DryRun = Annotated[bool, opt("Only print what would be done, and its cost.", "--dry-run")]
 Retrain = Annotated[bool, opt("Train runs again where an added evaluation needs it.", "--retrain")]
-OthersEnded = Annotated[
-    bool, opt("Confirm that workers on other machines have ended.", "--others-ended")
-]
 Changed = Annotated[
     bool, opt("Go on with a changed sweep that leaves recorded runs unused.", "--changed")
 ]
