@@ -54,8 +54,6 @@ class Timing:
     seconds: float
     #: Seconds since 1970.
     ended: float
-    #: Whether it was its worker's first, in which libraries warm up.
-    first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +220,10 @@ class JournalReader:
 
     def timings(self) -> Iterator[Timing]:
         """How long each recorded run took, in the order in which they were read."""
-        begun: set[str] = set()
         runs, _ = _by_kind(self._table())
-        names = ("run_id", "status", "device", "engine", "seconds", "started", "journal")
-        for run_id, status, device, engine, seconds, started, journal in _rows(runs, *names):
-            ended, first = started + seconds, journal not in begun
-            yield Timing(run_id, status, device, engine, seconds, ended, first)
-            begun.add(journal)
+        names = ("run_id", "status", "device", "engine", "seconds", "started")
+        for run_id, status, device, engine, seconds, started in _rows(runs, *names):
+            yield Timing(run_id, status, device, engine, seconds, started + seconds)
 
     def outcomes(self) -> dict[str, tuple[str, float]]:
         """How each run ended that did not fail, and its error in percent, by run id.
