@@ -87,11 +87,11 @@ def launch(
     worker that takes what nobody is at until nothing is left. Those of submitit for Slurm, this
     machine or this process, with a user's own options (partition, container, lines of setup), are
     used as by the command; by default the sweep's `launch` says where. An executor is not changed:
-    each array of jobs is submitted by a copy, with the study's mark as comment. Returns the futures,
-    or jobs, that were submitted now; what is in a job already is not submitted again. To know when a
-    study is done, ask `anynet-study status`: results are in the study's journals, and that of a
-    future is None. Jobs of a `DebugExecutor` train in this process, when their `result()` is asked
-    for.
+    each array of jobs is submitted by a copy, with the study's mark as comment. Returns the
+    futures, or jobs, that were submitted now; what is in a job already is not submitted again. To
+    know when a study is done, ask `anynet-study status`: results are in the study's journals, and
+    that of a future is None. Jobs of a `DebugExecutor` train in this process, when their `result()`
+    is asked for.
     `changed`: as for `run`.
 
     Raises UserError for what cannot be submitted, and WorkFailedError where Slurm does not answer
