@@ -140,7 +140,7 @@ def others(study: Study) -> pd.DataFrame:
 
 
 def drawn_others(study: Study) -> pd.DataFrame:
-    """As measured. Raises UserError where a target has no others."""
+    """Return the table `others` of errors as measured. UserError where a target has no others."""
     if len(study.roles.targets) < 2:
         raise UserError("one target alone has no others")
     table = study.table("others")

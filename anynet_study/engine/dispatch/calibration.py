@@ -91,7 +91,7 @@ def kept_weights(folder: Path) -> set[str]:
 def with_what_is_left(
     plan: Plan, recorded: Recorded, kept: Collection[str], cost: CostModel
 ) -> Plan:
-    """The same runs. Completed ones whose weights are `kept` are as long as their evaluations.
+    """Shorten completed runs whose weights are `kept` to the length of their evaluations.
 
     Without its weights a run is trained again for its evaluations, which takes its whole length.
     """

@@ -133,7 +133,7 @@ class Recorded:
         return plan.where(lambda run: not self._has(run, retries))
 
     def left(self, runs: Iterable[PlannedRun], retries: Retries = NO_RETRIES) -> list[PlannedRun]:
-        """As `todo`, of some runs."""
+        """List those of some runs that still have to be trained, as `todo` does for a plan."""
         return [run for run in runs if not self._has(run, retries)]
 
     def is_over(self, run_id: str, retries: Retries) -> bool:
@@ -196,7 +196,7 @@ class JournalReader:
         return self._recorded
 
     def look(self, share: float) -> Recorded:
-        """As `read`, but without reading if that would take more than a `share` of the time.
+        """Read as `read` does, unless that would take more than a `share` of the time.
 
         What it returns is never older than OLDEST_LOOK.
         """
@@ -271,7 +271,7 @@ class JournalReader:
 
 
 def _by_kind(records: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Those of runs, and those of evaluations, which alone have an `evaluation_id`."""
+    """Part the records of runs from those of evaluations, which alone have an `evaluation_id`."""
     is_run = records["evaluation_id"].is_null()
     return records.filter(is_run), records.filter(pc.invert(is_run))
 
