@@ -33,7 +33,9 @@ def noisy(**targets: int) -> Study:
     return study_of("s", Options(resamples=200), errors=errors, roles=roles, replicates=runs)
 
 
-@pytest.mark.parametrize(("name", "column"), [("corrected", "corrected"), ("beyond", "freed_source")])
+@pytest.mark.parametrize(
+    ("name", "column"), [("corrected", "corrected"), ("beyond", "freed_source")]
+)
 def test_a_correlation_freed_of_noise_is_cut_at_one_and_says_so(name: str, column: str) -> None:
     """The formula gives more than 1 where reliabilities are low by chance."""
     study = noisy(b=2, c=2)
