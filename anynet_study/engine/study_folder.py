@@ -100,7 +100,7 @@ class StudyFolder:
         return self.folder / "measured.json"
 
     def digests(self) -> dict[str, str]:
-        """Those of `digests_file`, if there is one. UserError where it is not as it was written."""
+        """Return the digests in `digests_file`, if any. UserError for a file changed by hand."""
         if not self.digests_file.is_file():
             return {}
         try:
@@ -116,7 +116,7 @@ class StudyFolder:
         return self.folder / "part.json"
 
     def part(self) -> list[str] | None:
-        """Those of `part_file`; None where all runs of the study are trained here."""
+        """Return the run_ids in `part_file`; None where all runs of the study are trained here."""
         if not self.part_file.is_file():
             return None
         return TypeAdapter(list[str]).validate_json(read_regular(self.part_file))

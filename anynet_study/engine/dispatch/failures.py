@@ -114,7 +114,7 @@ def host_in(log: Path) -> str:
 
 @dataclass(frozen=True)
 class Death:
-    """That a worker was killed at a run, perhaps at several that it trained at the same time."""
+    """A worker was killed at this run, perhaps at several that it trained at the same time."""
 
     run_id: str
     end: Ending

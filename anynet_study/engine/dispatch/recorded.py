@@ -54,8 +54,6 @@ class Timing:
     seconds: float
     #: Seconds since 1970.
     ended: float
-    #: Whether it was its worker's first, in which libraries warm up.
-    first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +133,7 @@ class Recorded:
         return plan.where(lambda run: not self._has(run, retries))
 
     def left(self, runs: Iterable[PlannedRun], retries: Retries = NO_RETRIES) -> list[PlannedRun]:
-        """As `todo`, of some runs."""
+        """List those of some runs that still have to be trained, as `todo` does for a plan."""
         return [run for run in runs if not self._has(run, retries)]
 
     def is_over(self, run_id: str, retries: Retries) -> bool:
@@ -198,7 +196,7 @@ class JournalReader:
         return self._recorded
 
     def look(self, share: float) -> Recorded:
-        """As `read`, but without reading if that would take more than a `share` of the time.
+        """Read as `read` does, unless that would take more than a `share` of the time.
 
         What it returns is never older than OLDEST_LOOK.
         """
@@ -222,13 +220,10 @@ class JournalReader:
 
     def timings(self) -> Iterator[Timing]:
         """How long each recorded run took, in the order in which they were read."""
-        begun: set[str] = set()
         runs, _ = _by_kind(self._table())
-        names = ("run_id", "status", "device", "engine", "seconds", "started", "journal")
-        for run_id, status, device, engine, seconds, started, journal in _rows(runs, *names):
-            ended, first = started + seconds, journal not in begun
-            yield Timing(run_id, status, device, engine, seconds, ended, first)
-            begun.add(journal)
+        names = ("run_id", "status", "device", "engine", "seconds", "started")
+        for run_id, status, device, engine, seconds, started in _rows(runs, *names):
+            yield Timing(run_id, status, device, engine, seconds, started + seconds)
 
     def outcomes(self) -> dict[str, tuple[str, float]]:
         """How each run ended that did not fail, and its error in percent, by run id.
@@ -276,7 +271,7 @@ class JournalReader:
 
 
 def _by_kind(records: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Those of runs, and those of evaluations, which alone have an `evaluation_id`."""
+    """Part the records of runs from those of evaluations, which alone have an `evaluation_id`."""
     is_run = records["evaluation_id"].is_null()
     return records.filter(is_run), records.filter(pc.invert(is_run))
 

@@ -33,7 +33,7 @@ class Snapshot:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The same for a process that this one starts."""
+        """Return the variables with which a process that this one starts imports from here."""
         path = [str(self.folder.absolute()), *filter(None, [os.environ.get("PYTHONPATH")])]
         return {"PYTHONPATH": os.pathsep.join(path), "PYTHONSAFEPATH": "1"}
 

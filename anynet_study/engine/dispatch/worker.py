@@ -230,7 +230,7 @@ def _is_taken(run: PlannedRun, claims: Claims, recorded: Recorded) -> bool:
 
 
 def _deaths(study: StudyFolder, runs: Iterable[PlannedRun], claims: Claims) -> list[Death]:
-    """Those of the workers that were at these runs before and were lost."""
+    """List the deaths of lost workers that were at these runs before."""
     lost = [(run.run_id, job) for run in runs for job in claims.lost.get(run.run_id, ())]
     ends = ((run_id, ending(study.logs, SubmittedJob(job))) for run_id, job in lost)
     deaths = [(run_id, deaths_in(study, [end])) for run_id, end in ends if end]
