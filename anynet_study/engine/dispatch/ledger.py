@@ -75,12 +75,17 @@ class SubmittedJob:
         return self.host == socket.gethostname() and of_this_system
 
     @property
+    def pid(self) -> int:
+        """The id of its process, of a job that is none of Slurm's."""
+        return int(self.job_id.rpartition("-")[2])
+
+    @property
     def process(self) -> psutil.Process | None:
         """The process of a local job, if it runs on this machine."""
         if self.cluster == "slurm" or self.host != socket.gethostname():
             return None
         try:
-            process = psutil.Process(int(self.job_id.rpartition("-")[2]))
+            process = psutil.Process(self.pid)
             if self.mark:
                 same = process_mark(process.pid) == self.mark
             else:

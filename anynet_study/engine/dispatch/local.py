@@ -5,10 +5,11 @@ that they hear no Ctrl-C, and to replace those that are killed.
 """
 
 import json
+import os
 import secrets
-import subprocess
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from anynet_study.core.errors import WorkFailedError
@@ -45,7 +46,6 @@ TICK = 0.1
 class LocalWorker:
     """A worker of this machine."""
 
-    process: "subprocess.Popen[bytes]"
     #: Its place among this machine's workers: which GPU it has.
     number: int
     #: Its entry in the ledger.
@@ -55,7 +55,9 @@ class LocalWorker:
 
     @property
     def ended(self) -> bool:
-        return self.process.poll() is not None
+        with suppress(ChildProcessError):  # it has been waited for
+            os.waitpid(self.job.pid, os.WNOHANG)
+        return self.job.process is None
 
 
 def start_worker(
@@ -68,18 +70,14 @@ def start_worker(
     token, gpus = secrets.token_hex(3), gpus_here()
     # Of submitit's `visible_gpus` each is a number, none such as GPU-8c9f... and MIG-...
     gpu = {"CUDA_VISIBLE_DEVICES": gpus[number % len(gpus)] if gpus else ""}
-    process = subprocess.Popen(
-        [*worker_command(study, attached), "--token", token],
-        env={**environment(code), **gpu},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    job = ledger.arrival(process.pid, token)
+    command = [*worker_command(study, attached), "--token", token]
+    nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+    own = environment(code) | gpu
+    pid = os.posix_spawn(command[0], command, own, file_actions=nowhere, setsid=True)
+    job = ledger.arrival(pid, token)
     alive_file(study.logs, job.job_id).touch()  # until it says so itself
     ledger.append(study.jobs, [job])
-    return LocalWorker(process, number, job, records)
+    return LocalWorker(number, job, records)
 
 
 def start_workers(study: StudyFolder, sweep: Sweep, runs: int) -> list[LocalWorker]:
@@ -145,7 +143,8 @@ class _LocalTraining:
                         workers.append(self._start(code, worker.number))
         finally:
             for worker in workers:
-                worker.process.terminate()
+                if process := worker.job.process:
+                    process.terminate()
         self._look()
 
     def _start(self, code: Snapshot, number: int) -> LocalWorker:
