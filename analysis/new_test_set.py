@@ -27,7 +27,7 @@ from anynet_study.analyses.script import (
 )
 from anynet_study.apr.bootstrap import draws
 from anynet_study.apr.fits import Scale
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError
 from anynet_study.study import Study
 
 
@@ -62,7 +62,7 @@ def lines(
     for scale in get_args(Scale):
         try:
             fit = apr.linear_fit(accuracies[original], accuracies[new], scale, images=images, **how)
-        except UserError:
+        except DoesNotApplyError:
             if scale == "linear":
                 raise
             continue

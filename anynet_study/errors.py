@@ -11,6 +11,17 @@ class UserError(ValueError):
     """Bad input: one clear line saying what, where and what is legal (exit code 2)."""
 
 
+class DoesNotApplyError(UserError):
+    """What an analysis is asked for, these results do not have, or too little of: it is left out.
+
+    Nothing is wrong with any file; of what is, UnreadableError is raised.
+    """
+
+
+class UnreadableError(UserError):
+    """A file is damaged or no file of its kind, or its disk fails: nothing can be said of it."""
+
+
 class WorkFailedError(Exception):
     """The input was fine, but some of the work failed (exit code 1)."""
 

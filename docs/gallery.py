@@ -38,7 +38,7 @@ from small_study import SmallStudy, run_records, small_study  # noqa: E402
 import anynet_study  # noqa: E402
 from anynet_study import plots  # noqa: E402
 from anynet_study.analyses import FIGURES  # noqa: E402
-from anynet_study.errors import UserError  # noqa: E402
+from anynet_study.errors import DoesNotApplyError  # noqa: E402
 from anynet_study.store import (  # noqa: E402
     EvaluationRecord,
     EvaluationWriter,
@@ -311,7 +311,7 @@ def drawn_by_analyses(study: Study, source: str, folder: Path, names: list[str])
                 drawn = study.figure(figure.name)
                 stem = folder / f"{source}-{figure.name}"
                 plots.save(drawn, stem, formats=("png",))
-            except UserError:
+            except DoesNotApplyError:
                 continue
             command = f"anynet-study plot {source} --figure {figure.name}"
             caption = study.caption(figure.name)

@@ -10,7 +10,7 @@ import pandas as pd
 from anynet_study import apr, plots
 from anynet_study.analyses.building import Parts, drawable_errors, stacked
 from anynet_study.analysis import Analysis, StudyFigure
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError
 from anynet_study.plots import wording
 from anynet_study.study import Study
 
@@ -89,7 +89,9 @@ def bins(study: Study) -> pd.DataFrame:
     """The mean accuracy of the ten best among architectures of few, more and many parameters."""
     population = study.architectures.set_index("architecture")
     if "parameters" not in population or population["parameters"].nunique() < 2:
-        raise UserError("the architectures' numbers of parameters are not known, or all the same")
+        raise DoesNotApplyError(
+            "the architectures' numbers of parameters are not known, or all the same"
+        )
     errors = apr.check_errors(study.errors, 0)
     parts: Parts = {
         (str(name),): partial(

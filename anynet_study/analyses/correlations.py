@@ -15,7 +15,7 @@ from anynet_study.analyses.building import (
 )
 from anynet_study.analyses.health import concerns_of
 from anynet_study.analysis import Analysis, StudyFigure, check_room
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError
 from anynet_study.plots import wording
 from anynet_study.study import Study
 
@@ -219,7 +219,9 @@ def drawn_widths(study: Study) -> pd.DataFrame:
 def of_parts(table: pd.DataFrame) -> pd.DataFrame:
     """Widths of studies of several sizes. Raises UserError for one size, which says nothing."""
     if table["n"].nunique() < 2:
-        raise UserError(f"{table['n'].max()} architectures have no smaller parts to compare")
+        raise DoesNotApplyError(
+            f"{table['n'].max()} architectures have no smaller parts to compare"
+        )
     return table
 
 

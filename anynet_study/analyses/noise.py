@@ -6,7 +6,7 @@ import pandas as pd
 
 from anynet_study import apr, plots
 from anynet_study.analysis import Analysis, StudyFigure, check_room
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError
 from anynet_study.plots import wording
 from anynet_study.study import NO_REPLICATES, Study
 
@@ -25,7 +25,7 @@ def noise(study: Study) -> pd.DataFrame:
     """Variance within and between architectures, and the ceiling of correlations."""
     table = apr.noise_ceiling(study.replicates, study.options.method, study.options.level)
     if table.empty:
-        raise UserError(NO_REPLICATES)
+        raise DoesNotApplyError(NO_REPLICATES)
     return table
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 from anynet_study import apr
 from anynet_study.analyses.noise import FREED, MEASURED, cut, measured_and_freed, replicates_of
 from anynet_study.analysis import Analysis
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError
 from anynet_study.plots import wording
 from anynet_study.study import Study
 
@@ -15,7 +15,7 @@ def over_targets(study: Study) -> pd.DataFrame:
     roles = study.roles
     roles.check(study.errors.columns)
     if len(roles.targets) < 2:
-        raise UserError("the study has one target: nothing varies between targets")
+        raise DoesNotApplyError("the study has one target: nothing varies between targets")
     proxies = [roles.source, *(name for name in roles.family if name != roles.source)]
     how = (proxies, [*roles.targets])
     parts = {MEASURED: apr.compare_proxies(study.errors, *how, **study.weighted)}

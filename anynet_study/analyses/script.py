@@ -16,7 +16,7 @@ from anynet_study.analyses.arguments import (
     StudyOptions,
     with_study_options,
 )
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError, UserError
 from anynet_study.files import write_text
 from anynet_study.metrics import EvaluationKind
 from anynet_study.study import Study
@@ -70,7 +70,7 @@ def draw(*tables: str, **figures: str) -> None:
         for stem, name in figures.items():
             try:
                 save(study.figure(name), output / stem, study.figure_data(name))
-            except UserError as error:
+            except DoesNotApplyError as error:
                 left_out.append(f"no {stem}: {error}")
         if len(left_out) == len(figures):
             raise UserError(f"{study.name}: {left_out[0]}")

@@ -11,7 +11,7 @@ import pandas as pd
 from anynet_study import apr, plots
 from anynet_study.analyses.building import Parts, some, stacked, with_averages, with_interval
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
-from anynet_study.errors import UserError, listed, some_of
+from anynet_study.errors import DoesNotApplyError, UserError, listed, some_of
 from anynet_study.plots import wording
 from anynet_study.study import Study
 
@@ -297,7 +297,7 @@ def sampling_gaps(study: Study) -> pd.DataFrame:
 
     for dataset, table in study.accuracies.items():
         if image_counts(study, dataset, table) is None:
-            raise UserError("how many images the test sets have is not known")
+            raise DoesNotApplyError("how many images the test sets have is not known")
     return of_test_sets(study, split)
 
 

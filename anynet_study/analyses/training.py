@@ -10,7 +10,7 @@ import pandas as pd
 from anynet_study import apr, plots
 from anynet_study.analyses.building import Parts, some, stacked, with_averages, with_interval
 from anynet_study.analysis import Analysis, StudyFigure
-from anynet_study.errors import UserError, listed
+from anynet_study.errors import DoesNotApplyError, listed
 from anynet_study.plots import wording
 from anynet_study.study import Study
 
@@ -65,7 +65,7 @@ def drawn_duration(study: Study) -> pd.DataFrame:
     """Where there is more than one epoch."""
     table = study.table("duration")
     if table["epochs"].max() < 2:
-        raise UserError("one epoch has no curve")
+        raise DoesNotApplyError("one epoch has no curve")
     return table
 
 
@@ -368,7 +368,7 @@ def balance(study: Study) -> pd.DataFrame:
     """Datasets against their balanced versions."""
     pairs = variants_of(study, lambda variant: variant.pop("balanced", False))
     if not pairs:
-        raise UserError("no dataset has a balanced version of it in the study")
+        raise DoesNotApplyError("no dataset has a balanced version of it in the study")
     parts: Parts = {}
     for plain, balanced in pairs:
         after = study.errors[[balanced]].set_axis([plain], axis="columns")
@@ -401,7 +401,7 @@ def class_or_size(study: Study) -> pd.DataFrame:
     fewer = [small for whole, small in smaller if whole == roles.source]
     subsets = [name for name in roles.family if name != roles.source and name not in fewer]
     if not fewer or not subsets:
-        raise UserError(f"needed: {roles.source} with fewer images, and with fewer classes")
+        raise DoesNotApplyError(f"needed: {roles.source} with fewer images, and with fewer classes")
     counts = dict(zip(study.datasets["dataset"], study.datasets["train_images"], strict=True))
     parts: Parts = {}
     for images in fewer:

@@ -7,7 +7,7 @@ import pandas as pd
 from anynet_study import apr, plots
 from anynet_study.analyses.noise import FREED, MEASURED, cut, measured_and_freed, replicates_of
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError
 from anynet_study.study import Study
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def others(study: Study) -> pd.DataFrame:
 def drawn_others(study: Study) -> pd.DataFrame:
     """As measured. Raises UserError where a target has no others."""
     if len(study.roles.targets) < 2:
-        raise UserError("one target alone has no others")
+        raise DoesNotApplyError("one target alone has no others")
     table = study.table("others")
     return table[table["errors"] == MEASURED]
 
@@ -178,7 +178,7 @@ def improvement(study: Study) -> pd.DataFrame:
     accuracies, source, targets = scores(study)
     known = accuracies[[source, *targets]].dropna()[source].sort_values(kind="stable")
     if known.empty:
-        raise UserError("no architecture has all errors")
+        raise DoesNotApplyError("no architecture has all errors")
     baseline = known.index[(len(known) - 1) // 2]
     fits = apr.improvement_fits(
         accuracies[[source, *targets]], source, baseline, **study.options.intervals

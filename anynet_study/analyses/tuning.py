@@ -10,7 +10,7 @@ from anynet_study import apr, plots
 from anynet_study.analyses.building import Parts, stacked, with_interval
 from anynet_study.analyses.training import CHANGE, Versions, of_first_recipe
 from anynet_study.analysis import Analysis, StudyFigure
-from anynet_study.errors import UserError, listed
+from anynet_study.errors import DoesNotApplyError, listed
 from anynet_study.plots import wording
 from anynet_study.study import Study
 
@@ -112,7 +112,7 @@ def versions(study: Study, recipe: str) -> Versions:
     """
     trials = study.trials[(study.trials["tuned"] == recipe) & (study.trials["replicate"] == 0)]
     if (trials["rung"] > 0).any():
-        raise UserError(f"{recipe} was tuned by halving: no setting was trained with all")
+        raise DoesNotApplyError(f"{recipe} was tuned by halving: no setting was trained with all")
     counted = trials.assign(seen=trials["validation_error"].where(trials["error"].notna(), 100.0))
     counted["seen"] = counted["seen"].fillna(100.0)
     means = counted.groupby(["dataset", "trial"])["seen"].mean()

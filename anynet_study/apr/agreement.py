@@ -21,7 +21,7 @@ from anynet_study.apr.options import Floats, Method, check_level, with_attrs
 from anynet_study.apr.rank_preservation import ordered_pairs
 from anynet_study.apr.simultaneous import bonferroni
 from anynet_study.apr.verdicts import family_of, verdict
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError, UserError
 
 RESULT = [
     *("dataset", "epoch", "epochs", "share", "estimate", "low", "high", "n"),
@@ -65,7 +65,7 @@ def agreement(
     shared = [name for name in tables[0].columns if name in tables[1].columns and name != source]
     rows = list(tables[0].index[tables[0].index.isin(tables[1].index)])
     if not shared or len(rows) < 4:
-        raise UserError(
+        raise DoesNotApplyError(
             f"errors: the two tables share {len(shared)} datasets and {len(rows)} architectures; "
             "at least 1 and 4 are needed"
         )

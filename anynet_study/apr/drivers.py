@@ -34,7 +34,7 @@ from anynet_study.apr.population import (
     parameters_of,
     stages_of,
 )
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError, UserError
 
 #: Less unexplained variance than this share of a column is rounding: given columns determine it.
 LEAST = 1e-10
@@ -191,7 +191,9 @@ def stage_drivers(
     """
     check_level(level, resamples, seed)
     if method == "kendall":
-        raise UserError("method: kendall has no partial correlation here; legal: spearman, pearson")
+        raise DoesNotApplyError(
+            "method: kendall has no partial correlation here; legal: spearman, pearson"
+        )
     table = check_errors(errors)
     if given is None:
         known = population.columns[population.notna().all()]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 
 from anynet_study.apr.options import Floats, Ints, Method, check_level
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError, UserError
 
 #: Architectures that the standard error's denominator leaves out.
 LOST = {"pearson": 3, "spearman": 3, "kendall": 4}
@@ -89,7 +89,7 @@ def architectures_needed(
     if not 0 < width < 2:
         raise UserError(f"width: {width} is not between 0 and 2, such as 0.1")
     if not (np.abs(r) <= 1).all():
-        raise UserError("estimate: a correlation is between -1 and 1")
+        raise DoesNotApplyError("estimate: a correlation is between -1 and 1")
     # tanh(z + h) - tanh(z - h) = width, solved for exp(2 h).
     squeezed = np.clip(r, -1 + 1e-12, 1 - 1e-12)
     linear = width * (1 + squeezed**2) / (1 - squeezed**2)
@@ -121,9 +121,9 @@ def binomial_interval(error: Any, images: Any, level: float = 0.95) -> tuple[Flo
     errors, counts = np.broadcast_arrays(np.asarray(error, float), np.asarray(images, float))
     known = ~(np.isnan(errors) | np.isnan(counts))
     if (known & ((errors < 0) | (errors > 100))).any():
-        raise UserError("error: outside 0 to 100 percent")
+        raise DoesNotApplyError("error: outside 0 to 100 percent")
     if (known & (counts < 1)).any():
-        raise UserError("images: a test set has at least 1")
+        raise DoesNotApplyError("images: a test set has at least 1")
     n = np.where(known, counts, 1.0)
     wrong = np.round(np.where(known, errors, 0.0) / 100 * n)
     tail = (1 - level) / 2
@@ -146,7 +146,7 @@ def wilson_interval(share: Any, n: Any, level: float = 0.95) -> tuple[Floats, Fl
     check_level(level)
     shares, counts = np.broadcast_arrays(np.asarray(share, float), np.asarray(n, float))
     if ((shares < 0) | (shares > 1) | (counts < 0)).any():
-        raise UserError("share: outside 0 to 1, or of a negative count")
+        raise DoesNotApplyError("share: outside 0 to 1, or of a negative count")
     z, size = ndtri((1 + level) / 2), np.maximum(counts, 1)
     centre = shares + z**2 / (2 * size)
     reach = z * np.sqrt(shares * (1 - shares) / size + z**2 / (4 * size**2))

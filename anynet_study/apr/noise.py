@@ -28,7 +28,7 @@ from anynet_study.apr.options import (
     check_level,
     with_attrs,
 )
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError
 from anynet_study.metrics import widened
 
 #: Where the ICC is as good as -1, which has no place on Fisher's scale.
@@ -118,7 +118,9 @@ def reliabilities(
     no formula corrects for noise.
     """
     if method == "kendall":
-        raise UserError("method: kendall is not corrected for noise; legal: spearman, pearson")
+        raise DoesNotApplyError(
+            "method: kendall is not corrected for noise; legal: spearman, pearson"
+        )
     runs = check_long(replicates, KEYS, "replicates").dropna()
     runs = runs.sort_values("replicate", kind="stable")
     found = {}
@@ -127,7 +129,7 @@ def reliabilities(
             found[str(dataset)] = _reliability(part, architectures, method, resamples, seed)
     for name in needed:
         if name not in found:
-            raise UserError(f"replicates: nothing on {name} was trained twice")
+            raise DoesNotApplyError(f"replicates: nothing on {name} was trained twice")
     return found
 
 

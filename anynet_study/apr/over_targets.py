@@ -19,7 +19,7 @@ from anynet_study.apr.options import Method, check_level, with_attrs
 from anynet_study.apr.population import aligned_weights
 from anynet_study.apr.simultaneous import can_be_largest
 from anynet_study.apr.verdicts import is_best
-from anynet_study.errors import UserError, counted
+from anynet_study.errors import DoesNotApplyError, counted
 
 #: Parts of equal probability into which the variance between targets is divided.
 CHANCES = 10_000
@@ -74,7 +74,9 @@ def compare_proxies(
     check_level(level, resamples, seed)
     names = [*proxies, *targets]
     if len(set(names)) < len(names) or not proxies or not targets:
-        raise UserError("proxies, targets: at least one of each is needed, and each name once")
+        raise DoesNotApplyError(
+            "proxies, targets: at least one of each is needed, and each name once"
+        )
     table = check_errors(errors)
     check_columns(table, names, "errors")
     noise: dict[str, Resampled] = {}

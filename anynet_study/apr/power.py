@@ -27,7 +27,7 @@ from anynet_study.apr.verdicts import (
     is_preserved,
     verdict,
 )
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError, UserError
 
 COLUMNS = ["question", "rho", "others", "icc", "n", "yes", "no", "undecided", "se", "studies"]
 CARRIES_OVER, IS_BEST, IS_RAISED = "carries over", "is the best", "is raised"
@@ -167,7 +167,7 @@ def robust_power(
             try:
                 found = effective_robustness(table, "own", images=known, level=plan.level)
                 said.append(found.loc[found["architecture"] == 0, "robust"].to_numpy())
-            except UserError:  # of a few images there may be no line, and then no answer
+            except DoesNotApplyError:  # of a few images there may be no line, and then no answer
                 said.append(np.full(plan.shifts, "undecided", dtype=object))
         rows.append((IS_ROBUST, effect, scatter, plan.n, *_shares(said), count))
     columns = ["question", "effect", "scatter", *COLUMNS[COLUMNS.index("n") :]]

@@ -21,7 +21,7 @@ from anynet_study.apr.correlations import adjust
 from anynet_study.apr.gaps import ranks_of, whole_percentiles
 from anynet_study.apr.interval_formulas import binomial_interval
 from anynet_study.apr.options import check_level, with_attrs
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError, UserError
 
 #: In predictions and labels: not there (as in results stores).
 UNKNOWN = 65535
@@ -40,16 +40,16 @@ def correctness(predictions: ArrayLike, labels: ArrayLike, names: object = None)
     """
     classes, truth = np.asarray(predictions), np.asarray(labels)
     if classes.ndim != 2 or truth.shape != (classes.shape[1],):
-        raise UserError(
+        raise DoesNotApplyError(
             f"predictions, labels: shapes {classes.shape} and {truth.shape}; "
             "legal: (models, images) and (images,)"
         )
     known = truth != UNKNOWN
     if not known.any():
-        raise UserError("labels: no image has one")
+        raise DoesNotApplyError("labels: no image has one")
     if (classes[:, known] == UNKNOWN).any():
         gap = int(np.flatnonzero((classes[:, known] == UNKNOWN).any(axis=1))[0])
-        raise UserError(f"predictions: model {gap} has none for some image")
+        raise DoesNotApplyError(f"predictions: model {gap} has none for some image")
     return pd.DataFrame(classes[:, known] == truth[known], index=names)
 
 
@@ -68,7 +68,9 @@ def mcnemar(correct: pd.DataFrame) -> pd.DataFrame:
     """
     right = check_correct(correct)
     if len(right) > MOST:
-        raise UserError(f"correct: {len(right)} models; choose at most {MOST}, such as the best")
+        raise DoesNotApplyError(
+            f"correct: {len(right)} models; choose at most {MOST}, such as the best"
+        )
     first, second = np.array(list(combinations(range(len(right)), 2))).T
     counts = right.astype(np.float32)
     # Whole numbers below 2**24, hence exact.
@@ -124,15 +126,17 @@ def check_correct(correct: pd.DataFrame) -> NDArray[np.bool_]:
     """(models, images) whether a model is right. Raises UserError for what is no such table."""
     repeated = correct.index[correct.index.duplicated()]
     if len(repeated):
-        raise UserError(f"correct: model {repeated[0]} is there more than once")
+        raise DoesNotApplyError(f"correct: model {repeated[0]} is there more than once")
     if len(correct) < 2:
-        raise UserError(f"correct: {len(correct)} models; at least 2 are needed")
+        raise DoesNotApplyError(f"correct: {len(correct)} models; at least 2 are needed")
     if not correct.shape[1]:
-        raise UserError("correct: no image")
+        raise DoesNotApplyError("correct: no image")
     values = correct.to_numpy()
     if values.dtype != np.bool_:
         if not np.isin(values, (0, 1)).all():
-            raise UserError("correct: legal are true and false (or 1 and 0) for every image")
+            raise DoesNotApplyError(
+                "correct: legal are true and false (or 1 and 0) for every image"
+            )
         values = values.astype(bool)
     result: NDArray[np.bool_] = values
     return result
@@ -157,7 +161,7 @@ def rank_changes(
     check_level(level, resamples, seed)
     names = list(original.index[original.index.isin(new.index)])
     if len(names) < 2:
-        raise UserError(f"correct: {len(names)} models are on both test sets; 2 are needed")
+        raise DoesNotApplyError(f"correct: {len(names)} models are on both test sets; 2 are needed")
     tables = [check_correct(table.loc[names]) for table in (original, new)]
     ranks = [ranks_of(right.sum(axis=1)[None])[0] for right in tables]
     # Two streams: images of different test sets have nothing to do with each other.
@@ -209,10 +213,10 @@ def label_set_accuracy(
     for name, members in label_sets.items():
         wanted = np.array(sorted(set(members)), dtype=np.int64)
         if not len(wanted):
-            raise UserError(f"label_sets: {name} has no class")
+            raise DoesNotApplyError(f"label_sets: {name} has no class")
         absent = wanted[~np.isin(wanted, known)]
         if len(absent):
-            raise UserError(f"label_sets: {name}: no image has class {absent[0]}")
+            raise DoesNotApplyError(f"label_sets: {name}: no image has class {absent[0]}")
         chosen = np.isin(known, wanted)
         accuracy = 100 * right.to_numpy()[:, chosen].mean(axis=1)
         low, high = binomial_interval(100 - accuracy, int(chosen.sum()), level)
@@ -220,7 +224,7 @@ def label_set_accuracy(
         columns |= {"images": int(chosen.sum()), "accuracy": accuracy}
         parts.append(pd.DataFrame({**columns, "low": 100 - high, "high": 100 - low}))
     if not parts:
-        raise UserError("label_sets: at least one is needed")
+        raise DoesNotApplyError("label_sets: at least one is needed")
     return with_attrs(pd.concat(parts, ignore_index=True), level, n=len(right))
 
 
@@ -283,7 +287,7 @@ def restrict(scores: ArrayLike, label_set: Collection[int]) -> Classes:
     table = np.asarray(scores)
     members = np.array(sorted(set(label_set)), dtype=np.int64)
     if table.ndim != 2 or not len(members) or members[0] < 0 or members[-1] >= table.shape[1]:
-        raise UserError(
+        raise DoesNotApplyError(
             f"label_set: legal are classes of scores (images, classes), here {table.shape}"
         )
     chosen: Classes = members[np.argmax(table[:, members], axis=1)]

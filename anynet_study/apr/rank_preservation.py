@@ -20,7 +20,7 @@ from anynet_study.apr.interval_formulas import binomial_interval, wilson_interva
 from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
 from anynet_study.apr.simultaneous import bonferroni
 from anynet_study.apr.verdicts import family_of, is_preserved
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError
 
 Noise = Literal["modelled", "pooled", "own"]
 #: Fewer architectures with replicates do not show how noise goes with the error.
@@ -51,7 +51,7 @@ def replicate_intervals(
     parts = []
     runs = check_long(replicates, ["dataset", "architecture", "replicate"], "replicates").dropna()
     if runs.empty:
-        raise UserError("replicates: there is no error")
+        raise DoesNotApplyError("replicates: there is no error")
     for dataset, part in runs.groupby("dataset", sort=False):
         groups = part.groupby("architecture", sort=False)["error"].agg(["mean", "count", "var"])
         counts = groups["count"].to_numpy()
@@ -168,7 +168,7 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
     tables = {name: part.set_index("architecture") for name, part in intervals.groupby("dataset")}
     if reference not in tables:
         known = ", ".join(map(str, intervals["dataset"].unique()))
-        raise UserError(f"reference: no dataset {reference}; there are {known}")
+        raise DoesNotApplyError(f"reference: no dataset {reference}; there are {known}")
     rows = []
     level = intervals.attrs.get("level", 0.95)
     for dataset in intervals["dataset"].unique():
@@ -179,7 +179,9 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
                 {"dataset": dataset, "architectures": len(shared), **_compare(mine, theirs)}
             )
     if not rows:
-        raise UserError(f"reference: no dataset has two architectures in common with {reference}")
+        raise DoesNotApplyError(
+            f"reference: no dataset has two architectures in common with {reference}"
+        )
     result, asked = pd.DataFrame(rows), bonferroni(level, len(rows))
     pairs, n = result["pairs"], result["architectures"]
     turned = share_of_pairs(result["swapped"] / pairs, n, asked)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anynet_study import plots
 from anynet_study.analyses import FIGURES
-from anynet_study.errors import UserError, WorkFailedError
+from anynet_study.errors import DoesNotApplyError, WorkFailedError
 from anynet_study.files import write_text
 from anynet_study.study import Study
 
@@ -77,7 +77,7 @@ def _draw(
     with look.drawing():
         try:
             figure, data = study.figure(name), study.figure_data(name)
-        except UserError as error:
+        except DoesNotApplyError as error:
             remove_figure(folder, name)
             return DrawnFigure(name, title, caption, {}, left_out=str(error))
         look.apply(figure)

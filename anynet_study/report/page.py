@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from anynet_study.analyses import FIGURES, SECTIONS, concerns_of, findings
 from anynet_study.analysis import Analysis, remarks
-from anynet_study.errors import UserError, counted
+from anynet_study.errors import DoesNotApplyError, UserError, counted
 from anynet_study.files import write_text
 from anynet_study.plots import wording
 from anynet_study.report import grid
@@ -151,7 +151,7 @@ def render(
     data, no_data = None, ""
     try:
         data = explore_data(study, beside)
-    except UserError as error:
+    except DoesNotApplyError as error:
         no_data = str(error)
     options = study.options
     shown = sections(study, summary, figures)

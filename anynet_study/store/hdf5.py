@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study import arrow
-from anynet_study.errors import UserError, first_line
+from anynet_study.errors import UnreadableError, UserError, first_line
 
 TEXT = h5py.string_dtype("utf-8")
 #: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
@@ -230,7 +230,7 @@ def as_binary(texts: NDArray[np.bytes_]) -> pa.FixedSizeBinaryArray:
     return pa.FixedSizeBinaryArray.from_buffers(kind, len(texts), [None, pa.py_buffer(texts)])
 
 
-class LayoutError(UserError):
+class LayoutError(UnreadableError):
     """Something in a store that is not as the layout says."""
 
     def __init__(self, where: str, what: str) -> None:

@@ -5,6 +5,8 @@ table says of another) is what all readers of a store rely on.
 """
 
 import json
+import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
@@ -19,12 +21,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study import arrow
-from anynet_study.errors import UserError, first_line
+from anynet_study.errors import UnreadableError, UserError, first_line
 from anynet_study.metrics import CURVES, words_an_image
 from anynet_study.store.hdf5 import (
     DAMAGE,
     LayoutError,
     Objects,
+    checksums,
     get_text,
     get_texts,
     is_text,
@@ -114,30 +117,53 @@ def opened(path: Path) -> h5py.File:
 
 @contextmanager
 def naming_damage(path: Path) -> Iterator[None]:
-    """Turn every exception that reading a damaged file raises into a UserError that names it."""
+    """Turn what reading a damaged file raises into an UnreadableError that names file and array.
+
+    A disk that fails (EIO) is told from a damaged file, which has to be made again.
+    """
     try:
         yield
     except UserError:
         raise
     except DAMAGE as error:
-        if not h5py.is_hdf5(path):
-            raise UserError(f"{path}: not a results store (not an HDF5 file)") from None
-        raise UserError(
-            f"{path}: the store is damaged ({first_line(error)}); move it away and collect it again"
-        ) from error
+        if number := _errno(error):
+            told = f"cannot be read ({os.strerror(number)}); the store itself may be whole"
+            raise UnreadableError(f"{path}: {told}") from error
+        raise UnreadableError(f"{path}: {_damage(path, error)}") from error
+
+
+def _errno(error: BaseException) -> int:
+    """Of a failed call of the system, also where HDF5 only tells of it; 0: there was none."""
+    told = re.search(r"errno = ([1-9]\d*)", str(error))
+    return int(told[1]) if told else getattr(error, "errno", None) or 0
+
+
+def _damage(path: Path, error: Exception) -> str:
+    """What cannot be read of a file, as far as a second look shows it."""
+    if not h5py.is_hdf5(path):
+        return "not a results store (not an HDF5 file)"
+    what = f"the store is damaged ({first_line(error)})"
+    try:
+        with opened(path) as file:
+            checksums(Objects(file))
+    except LayoutError as found:
+        what = f"the store is damaged: {found}"
+    except DAMAGE:
+        pass  # no array can be named
+    return f"{what}; move it away and collect it again"
 
 
 def stored_json(text: object, kind: type[T], where: str) -> T:
     """The value of a stored JSON text, empty if there is no text.
 
-    Raises UserError if it is not of the type `kind`.
+    Raises UnreadableError if it is not of the type `kind`.
     """
     try:
         found = json.loads(text) if isinstance(text, str) and text else kind()
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, kind):
-        raise UserError(f"{where}: not a JSON {'list' if kind is list else 'object'}")
+        raise UnreadableError(f"{where}: not a JSON {'list' if kind is list else 'object'}")
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError, counted
+from anynet_study.errors import DoesNotApplyError, UnreadableError, UserError, counted
 from anynet_study.metrics import CURVES, from_words
 from anynet_study.store.hdf5 import LayoutError, Objects, read_texts
 from anynet_study.store.layout import TableName
@@ -345,7 +345,7 @@ class Results(ABC):
         """The same of one dataset; None without predictions, or where images have more classes."""
         try:
             labels = self.labels(dataset["dataset"])
-        except UserError:  # no predictions
+        except DoesNotApplyError:  # no predictions
             return None
         known = None if labels is None else labels < dataset["classes"]
         if labels is None or known is None or len(labels) > dataset["test_images"]:
@@ -417,7 +417,8 @@ class ResultStore(Results):
             try:
                 check_layout(Objects(file))
             except LayoutError as error:
-                raise UserError(f"{self.path}: {error}: not a store of anynet-study") from error
+                told = f"{self.path}: {error}: not a store of anynet-study"
+                raise UnreadableError(told) from error
 
     def __repr__(self) -> str:
         with self.opened() as file:
@@ -471,7 +472,9 @@ class ResultStore(Results):
         with self.opened() as file:
             group = predictions_in(file, dataset)
             if kind_of(group) == "labels":
-                raise UserError(f"{dataset}: its images have several classes: see label_matrices")
+                raise DoesNotApplyError(
+                    f"{dataset}: its images have several classes: see label_matrices"
+                )
             return group["labels"][()] if "labels" in group else None
 
     @property

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study import arrow
-from anynet_study.errors import UserError
+from anynet_study.errors import DoesNotApplyError, UserError
 from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.layout import TableName
 from anynet_study.store.querying import select
@@ -187,12 +187,12 @@ class ResultStores(Results):
         return known[0] if known else None
 
     def _answers(self, ask: Callable[[int], Answer]) -> list[Answer]:
-        """The answers of the stores that do not refuse. Raises UserError if all refuse."""
+        """The answers of the stores that have one. Raises DoesNotApplyError if none has."""
         found, refusals = [], []
         for number in range(len(self.stores)):
             try:
                 found.append(ask(number))
-            except UserError as error:
+            except DoesNotApplyError as error:
                 refusals.append(error)
         if not found:
             raise refusals[0]
