@@ -30,6 +30,7 @@ from anynet_study.store.hdf5 import (
     DAMAGE,
     LayoutError,
     Objects,
+    check_disk,
     checksums,
     creating,
     written_checksums,
@@ -113,6 +114,7 @@ def verify(path: Path, in_study: bool = False) -> list[Finding]:
     except UserError:
         raise
     except DAMAGE as error:
+        check_disk(path, error)
         return [Finding("/", f"cannot be read: {error}")]
 
 

@@ -5,8 +5,6 @@ table says of another) is what all readers of a store rely on.
 """
 
 import json
-import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
@@ -27,6 +25,7 @@ from anynet_study.store.hdf5 import (
     DAMAGE,
     LayoutError,
     Objects,
+    check_disk,
     checksums,
     get_text,
     get_texts,
@@ -126,16 +125,8 @@ def naming_damage(path: Path) -> Iterator[None]:
     except UserError:
         raise
     except DAMAGE as error:
-        if number := _errno(error):
-            told = f"cannot be read ({os.strerror(number)}); the store itself may be whole"
-            raise UnreadableError(f"{path}: {told}") from error
+        check_disk(path, error)
         raise UnreadableError(f"{path}: {_damage(path, error)}") from error
-
-
-def _errno(error: BaseException) -> int:
-    """Of a failed call of the system, also where HDF5 only tells of it; 0: there was none."""
-    told = re.search(r"errno = ([1-9]\d*)", str(error))
-    return int(told[1]) if told else getattr(error, "errno", None) or 0
 
 
 def _damage(path: Path, error: Exception) -> str:
@@ -179,7 +170,10 @@ def _check(path: Path, file: h5py.File) -> None:
 
 
 def check_layout(there: Objects) -> None:
-    """Raises LayoutError for the first thing in a store that is not as `layout` says."""
+    """Raises LayoutError for the first thing in a store that is not as `layout` says.
+
+    OSError for what HDF5 cannot read.
+    """
     try:
         _check_root(there)
         tables = {name: _check_table(there, name) for name in _NEEDED if name in there}
@@ -193,7 +187,7 @@ def check_layout(there: Objects) -> None:
                 _check_predictions(
                     there, group, "row", evaluations["predicted"], tables["datasets"]
                 )
-    except LayoutError:
+    except (LayoutError, OSError):  # the latter is of what is stored, not of how it is laid out
         raise
     except DAMAGE as error:
         raise LayoutError("/", f"cannot be read: {first_line(error)}") from error
