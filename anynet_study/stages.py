@@ -20,6 +20,7 @@ from anynet_study.dispatch import (
     Recorded,
     changes_in_words,
     check_may_begin,
+    damage_in_words,
     finished_by_others,
     launch_missing,
     open_study,
@@ -34,9 +35,11 @@ from anynet_study.planning import evaluations_by_dataset, resolve_on
 from anynet_study.provenance import code_version
 from anynet_study.store import (
     CollectReport,
+    OnlyInStore,
     collect,
     find_store,
     read_journals,
+    restore_journals,
 )
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
@@ -159,9 +162,9 @@ def run_study(
             return None
         if _report_is_current(folder, fingerprint(study, resamples)):
             return None
-    check_may_begin(study, allowed)
+    recorded = check_may_begin(study, allowed)
     with folder.locked():
-        study = _trained_and_collected(study, retry_failed, tell)
+        study = _trained_and_collected(study, recorded, retry_failed, tell)
         tell("writing the report")
         reported = _write_report(folder, resamples)
         write_text(_mark_file(folder), fingerprint(study, resamples))
@@ -173,18 +176,23 @@ def train_and_collect(study: OpenStudy, tell: Callable[[str], None]) -> None:
 
     It may try other values than before: what it has of these is kept.
     """
-    check_may_begin(study, Allowed(changed=True))
+    recorded = check_may_begin(study, Allowed(changed=True))
     with study.folder.locked():
-        _trained_and_collected(study, False, tell)
+        _trained_and_collected(study, recorded, False, tell)
 
 
 def _trained_and_collected(
-    study: OpenStudy, retry_failed: bool, tell: Callable[[str], None]
+    study: OpenStudy, recorded: Recorded, retry_failed: bool, tell: Callable[[str], None]
 ) -> OpenStudy:
+    """`recorded`: before it; what damaged journals have lost is told of, and trained again."""
+    told = [f"warning: {line}" for line in damage_in_words(recorded.damage)]
+    for line in told:
+        tell(line)
     study.begin()
     study = _trained(study, retry_failed)
     for line in collect_warnings(collect_study(study)):
-        tell(line)
+        if line not in told:
+            tell(line)
     return study
 
 
@@ -222,7 +230,7 @@ def collect_warnings(made: CollectReport) -> list[str]:
 
 
 def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
-    """Build `results.h5` from the journals and swap it in; `anew`: also one that cannot be read."""
+    """Build `results.h5` from the journals and swap it in; `anew`: as of `store.collect`."""
     recorded = Recorded.read(study.folder.journals) if study.sweep.trials else None
     study = study.planned_by(recorded) if recorded else study
     sweep, population, views = study.sweep, study.population, study.views
@@ -249,6 +257,16 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
         said = f"sweep.yaml: edited since the last launch: {changes_in_words(edited)}"
         return replace(made, problems=[said, *made.problems])
     return made
+
+
+def restore_study(study: OpenStudy) -> OnlyInStore:
+    """Write what only the store of a study has into a new journal; how much that is.
+
+    Raises UserError where another process is at the study, and as `store.restore_journals`.
+    """
+    folder = study.folder
+    with folder.locked():
+        return restore_journals(folder.results, folder.journals, folder.new_journal().stem)
 
 
 def bring_up_to_date(folder: Path, tell: Callable[[str], None]) -> None:

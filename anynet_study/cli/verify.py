@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from anynet_study.store import Finding
     from anynet_study.study_folder import StudyFolder
 
-#: What to do about a finding, by how it can be repaired; {} is the sweep as it was launched.
+#: What to do about a finding, by how it can be repaired.
 REMEDIES = {
     "none": "nothing to do",
     "data": "runs already recorded stay as they are; others cannot be trained before",
-    "sweep": "undo it (a copy is in {}), or launch it",
+    "sweep": "undo it (a copy is in {launched}), or launch it",
     "labels": "launch again, with the dataset in the data directory: that copies them",
     "scores": "get the file back; without it, the run has no interval of its AUROC",
-    "keep": "only this store has them: do not delete it (a collect keeps it beside the new one)",
+    "keep": "anynet-study collect {name} --restore writes journals of them again",
 }
 
 
@@ -161,7 +161,8 @@ def _places(where: str) -> "tuple[Path | None, StudyFolder | None]":
 def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
     """What to do about it: a few words and a command."""
     if finding.repair in REMEDIES:
-        return REMEDIES[finding.repair].format(study.launched_file if study else name)
+        launched = study.launched_file if study else name
+        return REMEDIES[finding.repair].format(name=name, launched=launched)
     if study is None:
         return "collect its study anew, import it again, or get the file again"
     if finding.repair == "train":

@@ -5,6 +5,7 @@ from .exporting import checked_bundle as checked_bundle
 from .exporting import export as export
 from .exporting import import_bundle as import_bundle
 from .exporting import is_release as is_release
+from .frames import is_torn as is_torn
 from .importing import Files as Files
 from .importing import ImportOptions as ImportOptions
 from .importing import ImportReport as ImportReport
@@ -38,6 +39,9 @@ from .records import EVALUATIONS_SUFFIX as EVALUATIONS_SUFFIX
 from .records import EvaluationRecord as EvaluationRecord
 from .records import RunRecord as RunRecord
 from .records import mixed_backends as mixed_backends
+from .restoring import OnlyInStore as OnlyInStore
+from .restoring import only_in_store as only_in_store
+from .restoring import restore_journals as restore_journals
 from .results import Results as Results
 from .results import ResultStore as ResultStore
 from .results import label_matrices as label_matrices

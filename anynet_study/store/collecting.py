@@ -109,12 +109,13 @@ def collect(
     evaluation one is kept (`deduplicate`); evaluations of a run without a record wait for it.
 
     All journals are read every time, and the file is built anew. The records are in memory, and
-    the arrays of a few dozen MB of them. An old store with runs or evaluations that no journal has
-    any more, or that cannot be read, is kept beside the new one, as `results-kept-1.h5` or so.
+    the arrays of a few dozen MB of them. `anew`: an old store with runs or evaluations that no
+    journal has any more, or that cannot be read, is kept beside the new one, as
+    `results-kept-1.h5` or so.
 
-    Raises UserError if `out` is a newer store or, unless it is to be made `anew`, none of ours;
-    UserError or OSError if a journal cannot be read or the store not written: then the old one
-    stays as it was.
+    Raises UserError if `out` is a newer store or, unless it is to be made `anew`, none of ours, or
+    one with runs or evaluations that no journal has; UserError or OSError if a journal cannot be
+    read or the store not written: then the old one stays as it was.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(out)
@@ -127,7 +128,7 @@ def collect(
             write_store(file, collected.contents(labels), collected.arranged, arrays)
             unlike = [f"{name}: {OTHER_LABELS}" for name in contradicted(file)]
         # Last, when nothing but the swap is left: a build that fails keeps nothing aside.
-        kept = known.kept_aside(out, collected.arranged)
+        kept = known.kept_aside(out, collected, anew)
     made = collected.report(known, kept)
     return replace(made, problems=[*unlike, *made.problems])
 
@@ -302,11 +303,13 @@ class _Known:
             return cls(runs, arrow.whole(evaluation_keys(evaluations)))
         return cls(nothing, nothing)
 
-    def kept_aside(self, out: Path, arranged: Arranged) -> str:
+    def kept_aside(self, out: Path, found: Collected, anew: bool) -> str:
         """Keep the store at `out` under a second name if the new store lacks something of it.
 
-        Returns a line that says so, or "" if nothing had to be kept.
+        Returns a line that says so, or "" if nothing had to be kept. Raises UserError if it lacks
+        something, and is not to be made `anew`.
         """
+        arranged = found.arranged
         counts = {
             "runs": int((~arrow.among(self.runs, arranged.runs["run_id"])).sum()),
             "evaluations": int(
@@ -316,6 +319,11 @@ class _Known:
         gone = " and ".join(f"{number} {what}" for what, number in counts.items() if number)
         if not gone and not self.unreadable:
             return ""
+        if gone and not anew:
+            raise UserError(
+                f"{found.folder}: {gone} of {out.name} are in no journal (any more); to write them "
+                f"again: collect --restore; to make {out.name} without: collect --anew"
+            )
         kept = _second_name(out)
         if not gone:
             return f"the store before could not be read; kept: {kept.name}"

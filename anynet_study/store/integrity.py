@@ -25,6 +25,7 @@ from anynet_study.progress import progress_if_long
 from anynet_study.sql import engine, fetch
 from anynet_study.store.collecting import Asked, Collected
 from anynet_study.store.deduplicate import evaluation_keys
+from anynet_study.store.frames import is_torn
 from anynet_study.store.hdf5 import (
     CHECKSUMS,
     DAMAGE,
@@ -220,7 +221,7 @@ def _files(found: Collected) -> Iterator[Finding]:
     for name, problem in found.problems.items():
         where = f"{found.folder.name}/{name}"
         for line in problem.split("; "):
-            torn = "ends inside a record" in line
+            torn = is_torn(line)
             yield Finding(where, line, "none" if torn else "train")
     for path in found.strangers():
         yield Finding(f"{found.folder.name}/{path.name}", "is not a journal; ignored", "none")
