@@ -23,6 +23,8 @@ REMEDIES = {
     "data": "runs already recorded stay as they are; others cannot be trained before",
     "sweep": "undo it (a copy is in {launched}), or launch it",
     "labels": "launch again, with the dataset in the data directory: that copies them",
+    "release": "get the release again, or export its study again",
+    "key": "withdraw the key, and export the study again",
     "scores": "get the file back; without it, the run has no interval of its AUROC",
     "keep": "anynet-study collect {name} --restore writes journals of them again",
 }
@@ -34,8 +36,9 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
     Of a store: everything in it is read and compared with the checksums that it was written with.
     Of a study, its journals as well: the store is built again from them and compared; and the
     datasets that it trains and tests on, file by file. Of a release, every file is compared with
-    its SHA256SUMS. Nothing is changed. Exit code 1 if anything is wrong. Runs that a study still
-    lacks are not wrong: status counts them.
+    its SHA256SUMS and with its store, and searched for what looks like a key. Nothing is changed.
+    Exit code 1 if anything is wrong. Runs that a study still lacks are not wrong: status counts
+    them.
 
     \b
     Examples:
@@ -79,11 +82,10 @@ def _in_store(results: Path, of_study: bool) -> "list[Finding]":
 
 def _in_release(folder: Path) -> "list[Finding]":
     """What is wrong with a release, as others get it."""
-    from anynet_study.store import Finding, checked_bundle
-    from anynet_study.store import verify as verify_store
+    from anynet_study.store import Finding, verify_bundle
 
     try:
-        return verify_store(checked_bundle(folder))
+        return list(verify_bundle(folder))
     except UserError as error:
         return [Finding(folder.name, str(error).removeprefix(f"{folder}: "))]
 

@@ -10,7 +10,7 @@ makes the file, whose columns are those of the table.
 opened; `integrity` says whether a store is what it should be, and compares two.
 `restoring` writes journals again that were lost, from a store. `results` reads a store as tables,
 `several` some as one, and a part of one; `querying` runs a SELECT over them; `exporting` makes a
-folder for others, and reads it back.
+folder for others, and reads it back; `publishing` leaves out of it what is private.
 """
 
 import lazy_loader

@@ -5,6 +5,7 @@ from .exporting import checked_bundle as checked_bundle
 from .exporting import export as export
 from .exporting import import_bundle as import_bundle
 from .exporting import is_release as is_release
+from .exporting import verify_bundle as verify_bundle
 from .frames import is_torn as is_torn
 from .importing import Files as Files
 from .importing import ImportOptions as ImportOptions
@@ -33,6 +34,7 @@ from .layout import TableName as TableName
 from .layout import scores_file as scores_file
 from .opening import NewerStoreError as NewerStoreError
 from .opening import stored_json as stored_json
+from .publishing import Publication as Publication
 from .querying import run_sql as run_sql
 from .querying import select as select
 from .records import EVALUATIONS_SUFFIX as EVALUATIONS_SUFFIX

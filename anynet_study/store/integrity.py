@@ -65,8 +65,11 @@ EXAMPLES = 3
 #: How a finding is repaired. "collect": build the store anew from the journals. "train": launch
 #: again, which trains the runs that are missing. "data": add a dataset again. "keep": it cannot be
 #: repaired, so keep the store as it is. "scores": they cannot be made again. "sweep": undo an edit.
-#: "labels": launch again, which copies them. "none": nothing has to be repaired.
-Repair = Literal["collect", "train", "keep", "data", "scores", "sweep", "labels", "none"]
+#: "labels": launch again, which copies them. "release": get or export it again. "key": it is to be
+#: withdrawn. "none": nothing has to be repaired.
+Repair = Literal[
+    "collect", "train", "keep", "data", "scores", "sweep", "labels", "release", "key", "none"
+]
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,9 @@ class RecordKind(Generic[Record]):
         """
         try:
             names = os.listdir(folder)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
+            if os.path.lexists(folder):
+                raise
             return []
         return sorted(path for name in names if self.owns(path := folder / name))
 

@@ -494,6 +494,12 @@ class ResultStore(Results):
             return provenance_in(file)
 
     @property
+    def version(self) -> int:
+        """Of its layout (`layout.SCHEMA_VERSION`)."""
+        with self.opened() as file:
+            return int(file.attrs["schema_version"])
+
+    @property
     def planned_runs(self) -> int | None:
         """How many runs the sweep asks for; None if that was not said."""
         with self.opened() as file:
