@@ -208,7 +208,7 @@ def _unlike_texts(
     if absent := sorted(said.keys() ^ tables.keys()):
         yield Finding("schema.json", f"says otherwise of {', '.join(absent)}", "release")
     called = texts.get("README.md", "").partition("\n")[0].removeprefix("# ")
-    files = sorted(path.name for path in folder.iterdir() if path.name in FILES)
+    files = sorted({*tables, *(path.name for path in folder.iterdir())})
     if texts.get("README.md") != readme(called, tables, files, provenance, results.version):
         what = "is not what this version writes of results.h5: an earlier one did, or somebody else"
         yield Finding("README.md", what, "none")

@@ -36,7 +36,7 @@ GROUPS = ("runs", "evaluations", "journals", "labels", "datasets", "architecture
 _JOURNAL = re.compile(rf".+-\d+-\d+(?=({re.escape(EVALUATIONS_SUFFIX)}|{re.escape(SUFFIX)})$)")
 _LOGIN = re.compile(r"(?<=://)[^/\s@'\"]+@")
 #: The folders of an absolute path, or of one in somebody's home.
-_FOLDERS = re.compile(r"(?<![\w.:/~-])~?/(?:[^\s/'\",:;()\[\]{}<>|]+/)+")
+_FOLDERS = re.compile(r"(?<![\w./~-])~?/(?:[^\s/'\",:;()\[\]{}<>|]+/)+")
 #: What a key or password looks like, after its name where it has one.
 KEYS = re.compile(
     r"""(?x)
