@@ -16,7 +16,7 @@ class BuildWithVersion(build_py):
         super().run()
         if self.editable_mode:
             return
-        provenance = runpy.run_path(str(HERE / "anynet_study" / "provenance.py"))
+        provenance = runpy.run_path(str(HERE / "anynet_study" / "core" / "provenance.py"))
         told = provenance["with_commit"](self.distribution.get_version(), HERE)
         folder = Path(self.build_lib) / "anynet_study"
         (folder / provenance["VERSION_FILE"]).write_text(told, encoding="utf-8")

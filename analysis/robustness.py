@@ -18,9 +18,9 @@ import pandas as pd
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.building import with_averages
-from anynet_study.analyses.script import (
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.building import with_averages
+from anynet_study.analysis.analyses.script import (
     FOLDER,
     DatasetName,
     described,
@@ -31,8 +31,8 @@ from anynet_study.analyses.script import (
     show,
     tested_dataset,
 )
-from anynet_study.errors import UserError
-from anynet_study.study import SHIFT, Study
+from anynet_study.analysis.study import SHIFT, Study
+from anynet_study.core.errors import UserError
 
 
 def robustness(

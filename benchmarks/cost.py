@@ -20,11 +20,11 @@ import numpy as np
 from scipy.optimize import nnls
 
 from anynet_study.design_space import groups_of
-from anynet_study.dispatch import JournalReader, OpenStudy, open_study
-from anynet_study.dispatch.calibration import latest_runs
-from anynet_study.planning import PlannedRun, built_in_cost
-from anynet_study.planning.features import Features, FloatArray, Workload, run_features
-from anynet_study.planning.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
+from anynet_study.engine.dispatch import JournalReader, OpenStudy, open_study
+from anynet_study.engine.dispatch.calibration import latest_runs
+from anynet_study.engine.planning import PlannedRun, built_in_cost
+from anynet_study.engine.planning.features import Features, FloatArray, Workload, run_features
+from anynet_study.engine.planning.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
 
 FIRST = (1, 3, 5, 10, 20)
 ALL = 1_000_000
@@ -147,8 +147,8 @@ def _measured_peak(name: str, run_id: str) -> int:
     """Train an epoch as a worker does; the most bytes that this process has had resident."""
     import torch
 
-    from anynet_study.dispatch import keep_freed_memory
-    from anynet_study.training import train
+    from anynet_study.engine.dispatch import keep_freed_memory
+    from anynet_study.engine.training import train
 
     keep_freed_memory()
     torch.set_num_threads(1)

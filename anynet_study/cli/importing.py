@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.analyses.arguments import (
+from anynet_study.analysis.analyses.arguments import (
     Family,
     Images,
     Shifts,
@@ -20,7 +20,7 @@ from anynet_study.analyses.arguments import (
 from anynet_study.cli.options import AsJson, names, opt, writes
 from anynet_study.cli.rows import STORES
 from anynet_study.cli.tables import harmless
-from anynet_study.errors import UserError, counted
+from anynet_study.core.errors import UserError, counted
 
 if TYPE_CHECKING:
     from anynet_study.store import Files, ImportOptions, ImportReport
@@ -99,7 +99,7 @@ def import_(
       anynet-study import --predictions val=preds.npz --labels val=labels.npy -o val.h5
       anynet-study import release/ -o results.h5
     """
-    from anynet_study.apr import Roles
+    from anynet_study.analysis.apr import Roles
     from anynet_study.store import (
         Files,
         ImportOptions,
@@ -191,7 +191,7 @@ def _check_output(output: Path) -> None:
 def _metric(name: str) -> str | None:
     from typing import get_args
 
-    from anynet_study.metrics import Metric
+    from anynet_study.core.metrics import Metric
 
     if name and name not in get_args(Metric):
         raise UserError(f"--metric: unknown {name!r}; choose from {', '.join(get_args(Metric))}")

@@ -9,10 +9,10 @@ import typer
 
 from anynet_study.cli.options import AsJson, StudyName, opt
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError, WorkFailedError, counted
+from anynet_study.core.errors import UserError, WorkFailedError, counted
 
 if TYPE_CHECKING:
-    from anynet_study.study_folder import StudyFolder
+    from anynet_study.engine.study_folder import StudyFolder
 
 Name = Annotated[
     str | None,
@@ -30,8 +30,8 @@ def cancel(study_name: StudyName) -> None:
     Example:
       anynet-study cancel paper
     """
-    from anynet_study.dispatch import cancel_jobs
-    from anynet_study.study_folder import StudyFolder
+    from anynet_study.engine.dispatch import cancel_jobs
+    from anynet_study.engine.study_folder import StudyFolder
 
     study = StudyFolder.open(study_name)
     with study.locked():
@@ -68,8 +68,8 @@ def logs(
       anynet-study logs paper 12345_7 --err
       anynet-study logs paper 9457b0
     """
-    from anynet_study.dispatch import find_log, submitted_jobs
-    from anynet_study.study_folder import StudyFolder
+    from anynet_study.engine.dispatch import find_log, submitted_jobs
+    from anynet_study.engine.study_folder import StudyFolder
 
     if lines < 1:
         raise UserError(f"--lines: {lines} is too few; legal: 1 or more")
@@ -94,7 +94,7 @@ def logs(
 
 
 def _list(study: "StudyFolder", most: int, as_json: bool) -> None:
-    from anynet_study.dispatch import Recorded, list_jobs, live_jobs, submitted_jobs
+    from anynet_study.engine.dispatch import Recorded, list_jobs, live_jobs, submitted_jobs
 
     jobs = list(submitted_jobs(study.jobs))
     recorded = Recorded.read(study.journals)

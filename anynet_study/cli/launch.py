@@ -15,12 +15,12 @@ from anynet_study.cli.options import (
     SweepFile,
     opt,
 )
-from anynet_study.errors import UserError, counted
+from anynet_study.core.errors import UserError, counted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from anynet_study.dispatch import LaunchOptions, LaunchReport, OpenStudy
+    from anynet_study.engine.dispatch import LaunchOptions, LaunchReport, OpenStudy
 
 Cluster = Annotated[str, opt("local, slurm or debug; default: as the sweep says.")]
 Changes = Annotated[
@@ -62,7 +62,7 @@ def launch(
 
         print_dry_run(sweep_file, changes, as_json)
         return
-    from anynet_study.dispatch import Allowed, LaunchOptions, open_sweep
+    from anynet_study.engine.dispatch import Allowed, LaunchOptions, open_sweep
 
     options = LaunchOptions(allowed=Allowed(retrain, others_ended, changed))
     _launch(open_sweep(sweep_file, changes), options, as_json)
@@ -90,7 +90,7 @@ def retry(
       anynet-study retry paper --only oom launch.slurm.mem_gb=64
       anynet-study retry paper --only node,timeout launch.slurm.exclude=node7
     """
-    from anynet_study.dispatch import EVERY_KIND, Allowed, LaunchOptions, open_study
+    from anynet_study.engine.dispatch import EVERY_KIND, Allowed, LaunchOptions, open_study
 
     kinds = {kind.strip() for kind in only.split(",")} if only else EVERY_KIND
     if unknown := sorted(kinds - EVERY_KIND):
@@ -107,7 +107,7 @@ def retry(
 
 
 def _launch(study: "OpenStudy", options: "LaunchOptions", as_json: bool) -> None:
-    from anynet_study.dispatch import launch_missing
+    from anynet_study.engine.dispatch import launch_missing
 
     report, jobs = launch_missing(study, options)
     _print_launched(study.folder.folder, report, as_json)
@@ -128,7 +128,7 @@ def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> No
 
         print(json.dumps(asdict(report), indent=2))
         return
-    from anynet_study.dispatch import damage_in_words
+    from anynet_study.engine.dispatch import damage_in_words
 
     submitted = f"{report.submitted:,} submitted in {counted(report.jobs, 'job')}"
     print(

@@ -6,8 +6,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from anynet_study.analyses.arguments import studies_and_files
-from anynet_study.errors import UserError
+from anynet_study.analysis.analyses.arguments import studies_and_files
+from anynet_study.core.errors import UserError
 
 N = TypeVar("N", int, float)
 
@@ -85,7 +85,7 @@ def current(sources: Iterable[str | Path], as_is: bool) -> None:
     for source in sources if not as_is else ():
         folder = _behind(Path(source))
         if folder is not None:
-            from anynet_study.stages import bring_up_to_date
+            from anynet_study.engine.stages import bring_up_to_date
 
             bring_up_to_date(folder, lambda line: typer.echo(line, err=True))
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from anynet_study.cli.options import AsJson, StudyName, opt
 from anynet_study.cli.study import by_kind
-from anynet_study.errors import UserError, counted
-from anynet_study.progress import duration
+from anynet_study.core.errors import UserError, counted
+from anynet_study.core.progress import duration
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from anynet_study.dispatch import Status
+    from anynet_study.engine.dispatch import Status
 
 SHORTEST_WAIT, LONGEST_WAIT = 1.0, 86_400.0
 
@@ -40,7 +40,7 @@ def status(
       anynet-study status paper --json
     """
     from anynet_study.cli.terminal import Terminal
-    from anynet_study.dispatch import JournalReader, current_status, open_study
+    from anynet_study.engine.dispatch import JournalReader, current_status, open_study
 
     if not SHORTEST_WAIT <= every <= LONGEST_WAIT:
         legal = f"{SHORTEST_WAIT:g} to {LONGEST_WAIT:g}"
@@ -57,7 +57,7 @@ def status(
     now = look()
     concerns = []
     if reader.records:
-        from anynet_study.analyses import concerns_so_far
+        from anynet_study.cli.concerns import concerns_so_far
 
         concerns = concerns_so_far(study, reader)
     if as_json:
@@ -123,7 +123,7 @@ def status_line(status: "Status") -> str:
 
 def status_lines(status: "Status") -> list[str]:
     """Further lines about the study; empty if there is nothing to report."""
-    from anynet_study.dispatch import damage_in_words
+    from anynet_study.engine.dispatch import damage_in_words
 
     kinds = f" ({by_kind(status.failures)})" if status.failures else ""
     evaluations = f"{status.evaluations} of {status.evaluations_planned}"

@@ -9,10 +9,10 @@ import typer
 
 from anynet_study.cli.options import AsJson
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError, some_of
+from anynet_study.core.errors import UserError, some_of
 
 if TYPE_CHECKING:
-    from anynet_study.dispatch import Status
+    from anynet_study.engine.dispatch import Status
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the studies.")]
 
@@ -53,7 +53,7 @@ def list_(folder: Folder = Path("studies"), as_json: AsJson = False) -> None:
 
 def progress(folder: Path) -> Progress:
     """The progress of the study in a folder."""
-    from anynet_study.dispatch import JournalReader, current_status, open_study
+    from anynet_study.engine.dispatch import JournalReader, current_status, open_study
 
     try:
         study = open_study(folder)
@@ -85,7 +85,7 @@ def _notes(status: "Status") -> list[str]:
 
 
 def _row(study: Progress) -> list[object]:
-    from anynet_study.progress import duration
+    from anynet_study.core.progress import duration
 
     if study.planned is None or study.recorded is None:
         return [study.study, study.state, None, None, None, study.note]

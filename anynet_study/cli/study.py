@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.analyses.arguments import Resamples
+from anynet_study.analysis.analyses.arguments import Resamples
 from anynet_study.cli.options import (
     Changed,
     DryRun,
@@ -17,10 +17,10 @@ from anynet_study.cli.options import (
     SweepFile,
     opt,
 )
-from anynet_study.errors import WorkFailedError
+from anynet_study.core.errors import WorkFailedError
 
 if TYPE_CHECKING:
-    from anynet_study.dispatch import OpenStudy
+    from anynet_study.engine.dispatch import OpenStudy
 
 RetryFailed = Annotated[bool, opt("Train failed runs once more.", "--retry-failed")]
 DryRunAsJson = Annotated[bool, opt("With --dry-run: print JSON for scripts.", "--json")]
@@ -52,8 +52,8 @@ def run(
 
         print_dry_run(sweep_file, overrides or [], as_json)
         return
-    from anynet_study.dispatch import Allowed, Recorded, open_sweep
-    from anynet_study.stages import run_study
+    from anynet_study.cli.whole_study import run_study
+    from anynet_study.engine.dispatch import Allowed, Recorded, open_sweep
 
     study = open_sweep(sweep_file, overrides or [])
     allowed = Allowed(retrain, others_ended, changed)
@@ -92,8 +92,8 @@ def collect(
       anynet-study collect quickstart
       anynet-study collect quickstart --restore
     """
-    from anynet_study.dispatch import open_study
-    from anynet_study.stages import collect_study, collect_warnings, restore_study
+    from anynet_study.engine.dispatch import open_study
+    from anynet_study.engine.stages import collect_study, collect_warnings, restore_study
 
     study = open_study(study_name)
     if restore:
@@ -112,7 +112,7 @@ def collect(
 
 def _failed(study: "OpenStudy") -> Counter[str]:
     """How many of the planned runs failed, by kind."""
-    from anynet_study.dispatch import Recorded
+    from anynet_study.engine.dispatch import Recorded
 
     return Recorded.read(study.folder.journals).failed_kinds(study.plan)
 

@@ -8,7 +8,7 @@ import typer
 
 from anynet_study.cli.options import names, opt, writes
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError, nearest
+from anynet_study.core.errors import UserError, nearest
 
 #: By the side of images, up to which: the design space, and its band at that side.
 SPACES = {
@@ -92,8 +92,8 @@ def sweep(
       anynet-study sweep --explain recipes
       anynet-study sweep --schema > sweep.schema.json
     """
-    from anynet_study.sweep import explain as explained
-    from anynet_study.sweep import json_schema
+    from anynet_study.engine.sweep import explain as explained
+    from anynet_study.engine.sweep import json_schema
 
     if schema:
         print(json.dumps(json_schema(), indent=2))
@@ -142,9 +142,9 @@ def init(
     """
     from pydantic import ValidationError
 
+    from anynet_study.core.files import write_text
     from anynet_study.data import BUILT_IN, inventory
-    from anynet_study.files import write_text
-    from anynet_study.sweep import Sweep, describe, parse_yaml
+    from anynet_study.engine.sweep import Sweep, describe, parse_yaml
 
     labels = list(names(datasets))
     source = source or (labels or [""])[0]

@@ -12,10 +12,10 @@ from typing import Any, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anynet_study.core.errors import UserError, counted
+from anynet_study.core.files import beside, read_regular, replacing, replacing_folder, sha256_of
+from anynet_study.core.sheets import read_parquet
 from anynet_study.design_space import METADATA_KEY, Population, schema_like
-from anynet_study.errors import UserError, counted
-from anynet_study.files import beside, read_regular, replacing, replacing_folder, sha256_of
-from anynet_study.sheets import read_parquet
 from anynet_study.store.hdf5 import get_text
 from anynet_study.store.integrity import Finding, refuse_wrong, stores_equal, verify
 from anynet_study.store.layout import COLUMNS, STAGES, TableName

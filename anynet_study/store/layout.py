@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 import pyarrow as pa
 
-from anynet_study.metrics import Metric
+from anynet_study.core.metrics import Metric
 
 FORMAT = "anynet-study results"
 #: Raised when stores change in a way that reading columns by name cannot bridge: not for further

@@ -13,7 +13,7 @@ from typing import Any
 import h5py
 import yaml
 
-from anynet_study.errors import counted
+from anynet_study.core.errors import counted
 from anynet_study.store.hdf5 import (
     CHECKSUMS,
     Objects,

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study import arrow
-from anynet_study.errors import UserError, counted
-from anynet_study.metrics import CURVES
+from anynet_study.core import arrow
+from anynet_study.core.errors import UserError, counted
+from anynet_study.core.metrics import CURVES
 from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.integrity import refuse_wrong
 from anynet_study.store.journal import EvaluationWriter, JournalWriter, read_journals

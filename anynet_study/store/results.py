@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.errors import DoesNotApplyError, UnreadableError, UserError, counted
-from anynet_study.metrics import CURVES, from_words
+from anynet_study.core.errors import DoesNotApplyError, UnreadableError, UserError, counted
+from anynet_study.core.metrics import CURVES, from_words
 from anynet_study.store.hdf5 import LayoutError, Objects, read_texts
 from anynet_study.store.layout import TableName
 from anynet_study.store.opening import check_layout, naming_damage, open_store, stored_json
@@ -238,7 +238,7 @@ class Results(ABC):
         Of imported means over several trainings it is of runs that have their means and standard
         deviations (`apr.single_runs`).
         """
-        from anynet_study.apr import single_runs
+        from anynet_study.core.metrics import single_runs
 
         with self:
             errors = in_order(self._run_errors(metric, recipe), *self._names())

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anynet_study import arrow
-from anynet_study.errors import DoesNotApplyError, UserError
+from anynet_study.core import arrow
+from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.layout import TableName
 from anynet_study.store.querying import select

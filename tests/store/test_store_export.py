@@ -26,8 +26,8 @@ from store_factory import (
     write_journal,
 )
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import DesignSpace, Population
-from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, collect, stores_equal
 from anynet_study.store.exporting import export, import_bundle, verify_bundle
 from anynet_study.store.publishing import keys_in

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from anynet_study.core.errors import UserError, counted, some_of
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.readers.names import no_classes, part_of
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted, some_of
 
 CLASS_IMAGE, SPLIT_CLASS_IMAGE = "class/image", "split/class/image"
 #: Files named in a note.

@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from anynet_study.core.errors import UserError, counted, some_of
+from anynet_study.core.sheets import normal_form
 from anynet_study.data.readers import names
 from anynet_study.data.readers.folders import (
     CLASS_IMAGE,
@@ -40,8 +42,6 @@ from anynet_study.data.readers.table_rows import Row, Rows, listing_of, read_row
 from anynet_study.data.source import parquet
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted, some_of
-from anynet_study.sheets import normal_form
 
 #: What words of a class's name may have between them: one name is written with any.
 BETWEEN_WORDS = re.compile(r"(?<=\w)[\s_-]+(?=\w)|(?<=[^\W_])_+(?=[^\W_])|\s+")

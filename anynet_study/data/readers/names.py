@@ -8,8 +8,8 @@ import re
 from collections.abc import Collection
 from pathlib import PurePosixPath
 
+from anynet_study.core.sheets import normal_form
 from anynet_study.data.source.archives import OF_HDF5
-from anynet_study.sheets import normal_form
 
 #: Columns of images and of classes, the surest first.
 IMAGE = (

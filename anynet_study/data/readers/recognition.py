@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from anynet_study.core.errors import UserError, counted, some_of
 from anynet_study.data.readers import (
     arrays,
     cifar,
@@ -19,7 +20,6 @@ from anynet_study.data.readers.listing import Listing, Reader
 from anynet_study.data.readers.names import NOT_READ
 from anynet_study.data.source.source import OF_ALL_LAYOUTS, Source
 from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder
-from anynet_study.errors import UserError, counted, some_of
 
 #: From the most to the least specific: the first that recognises a folder reads it.
 READERS: tuple[Reader, ...] = (

@@ -5,7 +5,7 @@ is what is known of models and datasets. Tables, `predictions` and other stores 
 `files` of one form, which `build` puts together.
 """
 
-from anynet_study.sheets import read_parquet, read_sheet
+from anynet_study.core.sheets import read_parquet, read_sheet
 from anynet_study.store.importing.build import (
     Files,
     ImportReport,

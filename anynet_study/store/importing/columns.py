@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from anynet_study.errors import UserError, some_of
-from anynet_study.sheets import Cell, Sheet, column_called, normal_form
+from anynet_study.core.errors import UserError, some_of
+from anynet_study.core.sheets import Cell, Sheet, column_called, normal_form
 
 Quantity = Literal["error", "accuracy"]
 Unit = Literal["percent", "fraction"]

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.files import sha256_of
-from anynet_study.metrics import CURVES
+from anynet_study.core.files import sha256_of
+from anynet_study.core.metrics import CURVES
 from anynet_study.store.layout import COLUMNS
 from anynet_study.store.predictions import (
     Truth,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anynet_study.errors import UserError
-from anynet_study.sheets import normal_form
+from anynet_study.core.errors import UserError
+from anynet_study.core.sheets import normal_form
 
 #: Percent by which a printed mean may differ from the mean of printed values.
 ROUNDED = 0.06

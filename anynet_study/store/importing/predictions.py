@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError
-from anynet_study.sheets import Sheet, first_repeat, load_json, number, read_sheet
+from anynet_study.core.errors import UserError
+from anynet_study.core.sheets import Sheet, first_repeat, load_json, number, read_sheet
 from anynet_study.store.importing.described import Known
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
 from anynet_study.store.predictions import Truth
