@@ -56,7 +56,7 @@ def test_journals_are_written_again_from_the_store(here: Path, type_: Type) -> N
     (here / "before.h5").write_bytes(before)
     assert stores_equal(here / "before.h5", STUDY / "results.h5") == []
     verified = type_("verify", "tiny")
-    assert (verified.code, verified.out) == (0, "tiny: all is well with what is recorded\n")
+    assert (verified.code, "all is well" in verified.out) == (0, True)
     assert "nothing: its journals have all" in type_("collect", "tiny", "--restore").err
     assert "left: 0" in type_("run", "tiny.yaml", "--dry-run").out
 

@@ -2,7 +2,10 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+#: So many names are given of what is wrong in the same way.
+EXAMPLES = 3
 #: What would end the line, or give the terminal an order.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
@@ -57,6 +60,13 @@ def some_of(names: Iterable[object], most: int = 12) -> list[str]:
     """All names, or of very many the first and how many more there are."""
     texts = [str(name) for name in names]
     return texts if len(texts) <= most else [*texts[: most - 1], f"{len(texts) - most + 1} more"]
+
+
+def some(names: Sequence[Any]) -> str:
+    """How many names there are, and the first of them: `12 (a, b, c, ...)`."""
+    first = ", ".join(str(name) for name in names[:EXAMPLES])
+    more = ", ..." if len(names) > EXAMPLES else ""
+    return f"{len(names)} ({first}{more})"
 
 
 def amount(value: float, digits: int = 4, smallest: float = 1e3) -> str:

@@ -222,7 +222,7 @@ class StudyFolder:
         return Sweep.load(self.sweep_file)
 
     def population(self) -> Population:
-        return Population.read(self.population_file)
+        return Population.read(self.population_file, written=True)
 
 
 def _half_written(folder: Path) -> Iterator[Path]:

@@ -20,6 +20,7 @@ from anynet_study.core import arrow
 from anynet_study.core.errors import UserError
 from anynet_study.core.files import replacing
 from anynet_study.core.metrics import to_words
+from anynet_study.store.contradictions import OTHER_LABELS, contradicted
 from anynet_study.store.deduplicate import (
     Arranged,
     EvaluationNames,
@@ -27,6 +28,7 @@ from anynet_study.store.deduplicate import (
     arrange,
     codes_of,
     deduplicate,
+    disagreeing,
     evaluation_keys,
     renamed,
     split,
@@ -38,8 +40,6 @@ from anynet_study.store.predictions import Truth
 from anynet_study.store.records import KINDS
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import (
-    OTHER_LABELS,
-    contradicted,
     evaluations_table,
     read_table,
     run_column,
@@ -160,7 +160,12 @@ class Collected:
         self.sizes = [path.stat().st_size for path in self.paths]
         self.records = read_journals(self.paths, problems=self.problems, arrays=arrays)
         self._asked = asked
-        runs, evaluations = deduplicate(*split(self.records))
+        every = split(self.records)
+        runs, evaluations = deduplicate(*every)
+        #: By journal, in a line, what it says otherwise than the records that count.
+        self.twice: dict[str, str] = {}
+        for records, kept in zip(every, (runs, evaluations), strict=True):
+            self.twice |= disagreeing(records, kept)
         there = arrow.among(evaluations["run_id"], runs["run_id"])
         self.waiting = int((~there).sum())
         self.arranged = self._arranged(runs, evaluations.filter(arrow.numbers(there)))
@@ -215,7 +220,7 @@ class Collected:
                 "records": arrow.numbers(records),
                 "duplicates": arrow.numbers(records - kept),
                 "bytes": arrow.numbers(np.array(self.sizes, np.int64)),
-                "problem": arrow.texts(self.problems.get(name, "") for name in names),
+                "problem": arrow.texts("; ".join(self._said(name)) for name in names),
             }
         )
 
@@ -253,8 +258,12 @@ class Collected:
 
     def _problems(self) -> list[str]:
         names = [path.name for path in self.paths]
-        said = [f"{name}: {self.problems[name]}" for name in names if name in self.problems]
+        said = [f"{name}: {line}" for name in names for line in self._said(name)]
         return said + [f"{path.name}: not a journal; ignored" for path in self.strangers()]
+
+    def _said(self, name: str) -> list[str]:
+        """What is to be said of a journal, in lines."""
+        return [told[name] for told in (self.problems, self.twice) if name in told]
 
     def strangers(self) -> list[Path]:
         """Files in the folder of journals that are not journals."""
