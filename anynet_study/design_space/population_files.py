@@ -120,27 +120,17 @@ def read_population(
     """
     if not path.is_file():  # a pipe would be waited for
         raise UserError(f"{path}: there is no such population file")
-    build: Callable[[Any, Callable[[str], AnyNetwork]], AnyNetwork] = _from_cells
     try:
-        if path.suffix.lower() == ".csv":
-            rows = list(_csv_rows(path))
-        elif path.suffix.lower() == ".json":
-            entries = json.loads(read_regular(path, MOST_BYTES).decode("utf-8"))
-            if not isinstance(entries, list):
-                raise UserError(f"{path}: not a list of architectures")
-            rows = [(f"entry {number}", entry) for number, entry in enumerate(entries, 1)]
-            build = _from_entry
-        else:
-            found = _of_parquet(path, written)
-            if isinstance(found, pa.Table):
-                return found, None
-            rows = found
+        found = _content(path, written)
     except UserError:
         raise
     except (*UNREADABLE, csv.Error, pa.ArrowException) as error:
         kind = {".csv": "CSV", ".json": "JSON"}.get(path.suffix.lower(), "Parquet")
         reason = first_line(error)
         raise UserError(f"{path}: not a population's {kind} file ({reason})") from None
+    if isinstance(found, pa.Table):
+        return found, None
+    rows, build = found, _from_entry if path.suffix.lower() == ".json" else _from_cells
     if not rows:
         raise UserError(f"{path}: there is no architecture in it")
     unstated = resolution is None and classes is None
@@ -155,6 +145,18 @@ def read_population(
     if unstated:
         _check_costs(rows, networks, table, path)
     return table, networks
+
+
+def _content(path: Path, written: bool) -> pa.Table | list[tuple[str, Any]]:
+    """The table of a population; of a file that someone made, its rows with their places."""
+    if path.suffix.lower() == ".csv":
+        return list(_csv_rows(path))
+    if path.suffix.lower() != ".json":
+        return _of_parquet(path, written)
+    entries = json.loads(read_regular(path, MOST_BYTES).decode("utf-8"))
+    if not isinstance(entries, list):
+        raise UserError(f"{path}: not a list of architectures")
+    return [(f"entry {number}", entry) for number, entry in enumerate(entries, 1)]
 
 
 def _of_parquet(path: Path, written: bool) -> pa.Table | list[tuple[str, Any]]:

@@ -194,10 +194,7 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
             there, refused = None, [_not_compared(store, error)]
     with tempfile.TemporaryDirectory() as name, RunArrays(Path(name) / "again.h5") as arrays:
         found, again = Collected(folder, asked, arrays), Path(name) / "again.h5"
-        findings = [*_files(found), *_specifications(found, arrays)]
-        findings += [
-            Finding(f"{folder.name}/{name}", line, "none") for name, line in found.twice.items()
-        ]
+        findings = [*_files(found), *_twice(found), *_specifications(found, arrays)]
         if there is None:
             return findings + refused
         try:
@@ -242,6 +239,12 @@ def _files(found: Collected) -> Iterator[Finding]:
             yield Finding(where, line, "none" if torn else "train")
     for path in found.strangers():
         yield Finding(f"{found.folder.name}/{path.name}", "is not a journal; ignored", "none")
+
+
+def _twice(found: Collected) -> Iterator[Finding]:
+    """Runs and evaluations that were recorded twice with different errors."""
+    for name, line in found.twice.items():
+        yield Finding(f"{found.folder.name}/{name}", line, "none")
 
 
 def _specifications(found: Collected, arrays: RunArrays) -> Iterator[Finding]:
