@@ -160,7 +160,7 @@ class StudyFolder:
         same = self.population_file.exists() and self.population().equals(population)
         if not same:
             population.write(self.population_file)
-        if not self.sweep_file.exists() or self.sweep_file.read_text(encoding="utf-8") != text:
+        if not self.sweep_file.exists() or read_regular(self.sweep_file) != text.encode():
             write_text(self.sweep_file, text)
 
     def edited(self) -> dict[str, tuple[str, str]]:
