@@ -209,7 +209,7 @@ def _blocks(
     problems += damaged
 
 
-def _written_end(file: start: int, problems: list[str]) -> int:
+def _written_end(file: BufferedReader, start: int, problems: list[str]) -> int:
     """Up to where a journal is read: its end, or a large hole, in which nothing was ever written.
 
     Holes read as zeros, and take no room on the disk: of a few bytes somebody makes gigabytes.

@@ -155,7 +155,7 @@ def roughly(count: int) -> str:
 
 
 def advised(study: Study, sizes: pd.DataFrame) -> list[str]:
-    """The same, unless what is seriously wrong with the study would remain with more of them."""
+    """Advise more architectures, unless what is seriously wrong would remain with more of them."""
     serious = {concern.kind for concern in concerns_of(study) if concern.serious}
     return [] if serious - {"few"} else narrower(sizes)
 
@@ -205,7 +205,7 @@ def widths(study: Study) -> pd.DataFrame:
 
 
 def widths_of(study: Study, source: str, target: str) -> pd.DataFrame:
-    """The same of one pair of datasets."""
+    """Tabulate the interval widths of one pair of datasets."""
     how = study.options.correlating
     how["resamples"] = min(study.options.resamples, MOST_RESAMPLES)
     return apr.interval_widths(study.errors, source, target, subsamples=SUBSAMPLES, **how)
