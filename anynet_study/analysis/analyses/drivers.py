@@ -9,7 +9,7 @@ from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analyses.building import MARKED, drawable_errors, one_of, some
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError, listed
+from anynet_study.core.errors import DoesNotApplyError, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +24,7 @@ def drivers(study: Study) -> pd.DataFrame:
     """Cumulative depth and width, with the test errors and, where known, the training errors."""
     parts = {TEST: apr.drivers(study.staged(study.errors), study.population, **study.weighted)}
     if (training := study.known("training_errors")) is not None:
-        with suppress(UserError):
+        with suppress(DoesNotApplyError):
             errors = study.staged(training)
             parts[TRAINING] = apr.drivers(errors, study.population, **study.weighted)
     table = one_of("errors", parts)
@@ -157,11 +157,11 @@ def stages(study: Study) -> pd.DataFrame:
 
 
 def drawn_importance(study: Study) -> pd.DataFrame:
-    """The parameters of stages, the most important first. Raises UserError without any forest."""
+    """The parameters of stages, the most important first; an error where there is no forest."""
     table = study.table("stages")
     known = table[~table["parameter"].isin(apr.cumulative(study.population))]
     if known["importance"].isna().all():
-        raise UserError("there are too few architectures for a forest")
+        raise DoesNotApplyError("there are too few architectures for a forest")
     return known.sort_values("importance", ascending=False, kind="stable")
 
 
@@ -183,7 +183,9 @@ def stage_flips(stages: pd.DataFrame) -> list[str]:
 def draw_given(study: Study, table: pd.DataFrame) -> "Figure":
     """The partial correlations."""
     if table["partial"].isna().all():
-        raise UserError("all architectures have the same FLOPs and parameters, or unknown ones")
+        raise DoesNotApplyError(
+            "all architectures have the same FLOPs and parameters, or unknown ones"
+        )
     return plots.stage_driver_heatmap(table, "partial")
 
 
