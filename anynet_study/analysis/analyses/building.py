@@ -7,7 +7,7 @@ import pandas as pd
 
 from anynet_study.analysis.analysis import check_room
 from anynet_study.analysis.plots import wording
-from anynet_study.core.errors import UserError, listed
+from anynet_study.core.errors import DoesNotApplyError, listed
 
 #: Tables by what tells them apart, each made when it is its turn.
 Parts = dict[tuple[str, ...], Callable[[], pd.DataFrame]]
@@ -44,14 +44,14 @@ def stacked(
             own = dict(zip(keys, values, strict=True))
             averages += [own | row for row in part.attrs.get("averages", [])]
             attrs |= part.attrs
-        except UserError as error:
+        except DoesNotApplyError as error:
             refused.append(str(error))
             part = pd.DataFrame({"note": [str(error)]})
         named = pd.DataFrame(dict(zip(keys, values, strict=True)), index=part.index)
         made.append(pd.concat([named, part], axis="columns"))
         report(len(made) / len(parts))
     if len(refused) == len(made):
-        raise UserError(refused[0] if refused else "there is nothing to compare")
+        raise DoesNotApplyError(refused[0] if refused else "there is nothing to compare")
     table = pd.concat([part for part in made if len(part)], ignore_index=True)
     table = table.fillna({"note": ""}) if "note" in table else table
     table.attrs = attrs | ({"averages": averages} if averages else {})
@@ -73,7 +73,7 @@ def drawable_errors(errors: pd.DataFrame) -> pd.DataFrame:
     """The errors of the datasets that have any; a panel each."""
     known = errors.dropna(axis="columns", how="all")
     if known.empty:
-        raise UserError("no run has an error")
+        raise DoesNotApplyError("no run has an error")
     check_room(known.shape[1])
     return known
 

@@ -17,7 +17,7 @@ from anynet_study.analysis.analyses.health import concerns_of
 from anynet_study.analysis.analysis import Analysis, StudyFigure, check_room
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -219,7 +219,9 @@ def drawn_widths(study: Study) -> pd.DataFrame:
 def of_parts(table: pd.DataFrame) -> pd.DataFrame:
     """Widths of studies of several sizes. Raises UserError for one size, which says nothing."""
     if table["n"].nunique() < 2:
-        raise UserError(f"{table['n'].max()} architectures have no smaller parts to compare")
+        raise DoesNotApplyError(
+            f"{table['n'].max()} architectures have no smaller parts to compare"
+        )
     return table
 
 

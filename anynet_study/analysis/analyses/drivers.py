@@ -8,7 +8,7 @@ from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analyses.building import MARKED, drawable_errors, some
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError, listed
+from anynet_study.core.errors import DoesNotApplyError, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,7 +115,9 @@ def stage_flips(stages: pd.DataFrame) -> list[str]:
 def draw_given(study: Study, table: pd.DataFrame) -> "Figure":
     """The partial correlations."""
     if table["partial"].isna().all():
-        raise UserError("all architectures have the same FLOPs and parameters, or unknown ones")
+        raise DoesNotApplyError(
+            "all architectures have the same FLOPs and parameters, or unknown ones"
+        )
     return plots.stage_driver_heatmap(table, "partial")
 
 
@@ -170,7 +172,7 @@ def importance(study: Study) -> pd.DataFrame:
         study.staged(study.errors), study.population, trees=TREES, seed=seed, level=level
     )
     if table["importance"].isna().all():
-        raise UserError("there are too few architectures for a forest")
+        raise DoesNotApplyError("there are too few architectures for a forest")
     return table
 
 

@@ -8,7 +8,7 @@ from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analysis import Analysis, StudyFigure, check_room
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import NO_REPLICATES, Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 #: Lines of architectures that a reader can follow at all.
 MOST_LINES = 200
@@ -25,7 +25,7 @@ def noise(study: Study) -> pd.DataFrame:
     """Variance within and between architectures, and the ceiling of correlations."""
     table = apr.noise_ceiling(study.replicates, study.options.method, study.options.level)
     if table.empty:
-        raise UserError(NO_REPLICATES)
+        raise DoesNotApplyError(NO_REPLICATES)
     return table
 
 

@@ -13,7 +13,7 @@ from anynet_study.analysis.analyses.noise import (
 from anynet_study.analysis.analysis import Analysis
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 
 def over_targets(study: Study) -> pd.DataFrame:
@@ -21,7 +21,7 @@ def over_targets(study: Study) -> pd.DataFrame:
     roles = study.roles
     roles.check(study.errors.columns)
     if len(roles.targets) < 2:
-        raise UserError("the study has one target: nothing varies between targets")
+        raise DoesNotApplyError("the study has one target: nothing varies between targets")
     proxies = [roles.source, *(name for name in roles.family if name != roles.source)]
     how = (proxies, [*roles.targets])
     parts = {MEASURED: apr.compare_proxies(study.errors, *how, **study.weighted)}

@@ -58,8 +58,6 @@ ANALYSES: dict[str, Analysis[Study]] = {
         drivers.TRAINING_DRIVERS,
         transfer.TRANSFER,
         transfer.BEYOND,
-        transfer.OTHERS,
-        transfer.IMPROVEMENT,
         shifts.SHIFTS,
         shifts.SHIFT_AGREEMENT,
         shifts.GAPS,

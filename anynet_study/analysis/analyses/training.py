@@ -18,7 +18,7 @@ from anynet_study.analysis.analyses.building import (
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError, listed
+from anynet_study.core.errors import DoesNotApplyError, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,7 +71,7 @@ def drawn_duration(study: Study) -> pd.DataFrame:
     """Where there is more than one epoch."""
     table = study.table("duration")
     if table["epochs"].max() < 2:
-        raise UserError("one epoch has no curve")
+        raise DoesNotApplyError("one epoch has no curve")
     return table
 
 
@@ -374,7 +374,7 @@ def balance(study: Study) -> pd.DataFrame:
     """Datasets against their balanced versions."""
     pairs = variants_of(study, lambda variant: variant.pop("balanced", False))
     if not pairs:
-        raise UserError("no dataset has a balanced version of it in the study")
+        raise DoesNotApplyError("no dataset has a balanced version of it in the study")
     parts: Parts = {}
     for plain, balanced in pairs:
         after = study.errors[[balanced]].set_axis([plain], axis="columns")
@@ -407,7 +407,7 @@ def class_or_size(study: Study) -> pd.DataFrame:
     fewer = [small for whole, small in smaller if whole == roles.source]
     subsets = [name for name in roles.family if name != roles.source and name not in fewer]
     if not fewer or not subsets:
-        raise UserError(f"needed: {roles.source} with fewer images, and with fewer classes")
+        raise DoesNotApplyError(f"needed: {roles.source} with fewer images, and with fewer classes")
     counts = dict(zip(study.datasets["dataset"], study.datasets["train_images"], strict=True))
     parts: Parts = {}
     for images in fewer:

@@ -19,7 +19,7 @@ from anynet_study.analysis.apr import Roles, cumulative
 from anynet_study.analysis.apr.population import stages_of
 from anynet_study.analysis.plots import driver_estimates, pair_estimates, upper_limit, wording
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 #: The most panels of one group; further pairs are shown one by one.
 MOST_PANELS = 24
@@ -48,15 +48,17 @@ def explore_data(study: Study, beside: Sequence[Study] = ()) -> Data:
     browser.
 
     Raises:
-        UserError: there is no error to show, or more than a page can hold.
+        DoesNotApplyError: there is no error to show, or more than a page can hold.
     """
     errors = study.errors.dropna(axis="columns", how="all").dropna(how="all")
     if errors.empty:
-        raise UserError("no run has an error")
+        raise DoesNotApplyError("no run has an error")
     others = _others(study, beside)
     ids = list(dict.fromkeys([*errors.index, *(i for _, _, it in others for i in it.index)]))
     if (cells := len(ids) * (errors.shape[1] + sum(it.shape[1] for *_, it in others))) > MOST_CELLS:
-        raise UserError(f"{cells:,} errors are more than the {MOST_CELLS:,} a page can hold")
+        raise DoesNotApplyError(
+            f"{cells:,} errors are more than the {MOST_CELLS:,} a page can hold"
+        )
     columns = _error_columns(study, errors.reindex(ids))
     roles: Roles | None = study.known("roles")
     datasets = list(map(str, errors))
