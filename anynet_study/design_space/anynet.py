@@ -50,9 +50,9 @@ class AnyNet:
     over their sets. Probabilities are exact to 2^-32 (`distributions`, `Distribution.probability`).
 
     Draws whose widths and groups do not fit together are made compatible (`networks.compatible`),
-    so that widths can leave the range a little, and group widths the set; constraints are on the compatible networks, and
-    what does not obey them is drawn again. The defaults are the space of paper 1. Raises UserError
-    for ranges that make no sense.
+    so that widths can leave the range a little, and group widths the set; constraints are on the
+    compatible networks, and what does not obey them is drawn again. The defaults are the space of
+    paper 1. Raises UserError for ranges that make no sense.
     """
 
     #: Fewest and most blocks of a stage: one pair for all, or one pair per stage.
