@@ -121,7 +121,7 @@ def _launch(study: "OpenStudy", options: "LaunchOptions", as_json: bool) -> None
     if study.sweep.launch.cluster == "none" and not as_json:
         for part in jobs if options.parts else ():
             print(f"part: {part}; on its machine: anynet-study work {part.name}")
-        if not options.parts:
+        if not options.parts and report.runs_left + report.under_way:
             print(f"to start a worker, as often as you like: {_worker_line(study.folder.folder)}")
 
 
@@ -149,10 +149,14 @@ def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> No
         return
     from anynet_study.engine.dispatch import damage_in_words
 
-    submitted = f"{report.submitted:,} submitted in {counted(report.jobs, 'job')}"
+    submitted = "nothing to submit"
+    if report.jobs:
+        submitted = f"{report.submitted:,} submitted in {counted(report.jobs, 'job')}"
+    elif report.runs_left and not report.jobs_left:
+        submitted = f"{report.runs_left:,} for workers to take"
     print(
         f"{counted(report.runs, 'run')}: {report.recorded:,} recorded, {report.under_way:,} under "
-        f"way, {submitted if report.jobs else 'nothing to submit'}; "
+        f"way, {submitted}; "
         f"see: anynet-study status {folder}"
     )
     for line in damage_in_words(report.damage):

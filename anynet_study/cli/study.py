@@ -88,11 +88,10 @@ def collect(
 ) -> None:
     """Build the results store of a study from its journals.
 
-    All journals are read every time. --from adds journals that came back from other machines (launch
-    --cluster none --parts), and refuses those of another plan. Where the store has runs or
-    evaluations that are in no journal any more, --restore writes these journals again from it.
-    --anew replaces the store even so (it is kept beside the new one), and also one that cannot be
-    read.
+    All journals are read every time. --from adds journals that came back from other machines (see
+    launch --parts), and refuses those of another plan. Where the store has runs or evaluations that
+    are in no journal any more, --restore writes these journals again from it. --anew replaces the
+    store even so (it is kept beside the new one), and also one that cannot be read.
 
     \b
     Examples:

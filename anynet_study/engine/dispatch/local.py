@@ -75,6 +75,7 @@ def start_worker(
     own = environment(code) | gpu
     pid = os.posix_spawn(command[0], command, own, file_actions=nowhere, setsid=True)
     job = ledger.arrival(pid, token)
+    study.logs.mkdir(parents=True, exist_ok=True)
     alive_file(study.logs, job.job_id).touch()  # until it says so itself
     ledger.append(study.jobs, [job])
     return LocalWorker(number, job, records)

@@ -69,12 +69,11 @@ def submit_helpers(
 
     A debug executor of submitit's starts one, in this process, when its result is asked for.
     """
-    call = Call(
-        data_root=str(data_root().absolute()), runs=[it.run_id for it in runs], retries=asked
-    )
-    ledger.call_workers(study.jobs, call)
-    if executor is None or not runs:
+    if not runs:
         return Submitted(0, ())
+    call_workers(study, runs, asked)
+    if executor is None:
+        return Submitted(0, (), runs_left=len(runs))
     here = sweep.launch.cluster == "debug"
     helper = Helper(str(study.folder.absolute()), None if here else take(study.code))
     most = 1 if here else sweep.launch.workers or MOST
