@@ -8,6 +8,7 @@ from .exporting import is_release as is_release
 from .importing import Files as Files
 from .importing import ImportOptions as ImportOptions
 from .importing import ImportReport as ImportReport
+from .importing import TableAccount as TableAccount
 from .importing import errors_of_table as errors_of_table
 from .importing import import_results as import_results
 from .importing import read_parquet as read_parquet

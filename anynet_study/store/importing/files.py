@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from anynet_study.files import sha256_of
 from anynet_study.metrics import CURVES
+from anynet_study.store.importing.columns import TableAccount
 from anynet_study.store.layout import COLUMNS
 from anynet_study.store.predictions import (
     Truth,
@@ -50,6 +51,8 @@ class ImportedFile:
     evaluations: Sequence[str] = ()
     #: By dataset, where there are predictions.
     truths: Mapping[str, Truth] = field(default_factory=dict)
+    #: Of a table: what its columns were taken for.
+    account: TableAccount | None = None
 
 
 def named_records(
