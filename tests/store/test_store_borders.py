@@ -280,7 +280,10 @@ def test_names_and_rows_as_spreadsheets_write_them(
     [
         ("val,cars\n80.5,70\n81.5,71\n", "'val', holds numbers, no names of models"),
         ("model,a,b,c\nx,10,20,15\ny,30,20,25\n", r"c \(the mean of the others"),
-        ("model,a,b\nx,5,98\ny,6,99\n", r"b \(its median error would be 98.5%.*--dataset-columns a --ignore b"),
+        (
+            "model,a,b\nx,5,98\ny,6,99\n",
+            r"b \(its median error would be 98.5%.*--dataset-columns a --ignore b",
+        ),
         ("model,a,b\nx,10,20\ny,30,26\nAverage,20,23\n", "row 'Average' is the mean of the"),
         ("model,a,b\nx,10,20\ny,30,26\nMean ± std,20,23\n", "row 'Mean ± std' is the mean"),
         ("model,a,b\nx,10,26\ny,30,20\nBest,10,20\n", "row 'Best' is the min of the others"),
