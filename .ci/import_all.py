@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import anynet_study
 
 #: Modules that need Triton, which comes with torch for CUDA only.
-NEED_TRITON = ("anynet_study.models.fused_norms", "anynet_study.models.norm_kernels")
+NEED_TRITON = ("anynet_study.engine.models.fused_norms", "anynet_study.engine.models.norm_kernels")
 
 for module in pkgutil.walk_packages(anynet_study.__path__, "anynet_study."):
     if module.name in NEED_TRITON and find_spec("triton") is None:

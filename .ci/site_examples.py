@@ -24,11 +24,11 @@ from PIL import Image
 
 import anynet_study
 from anynet_study import plots
-from anynet_study.analyses import ANALYSES
-from anynet_study.analysis import Analysis
-from anynet_study.errors import UserError
-from anynet_study.report import grid_of, markdown
-from anynet_study.study import Study
+from anynet_study.analysis.analyses import ANALYSES
+from anynet_study.analysis.analysis import Analysis
+from anynet_study.analysis.report import grid_of, markdown
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import UserError
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests" / "plots"))

@@ -16,8 +16,8 @@ import pandas as pd
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import (
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import (
     FOLDER,
     Datasets,
     chosen_errors,
@@ -26,7 +26,7 @@ from anynet_study.analyses.script import (
     save,
     script,
 )
-from anynet_study.study import SHIFT, Study
+from anynet_study.analysis.study import SHIFT, Study
 
 
 def best_of_bins(

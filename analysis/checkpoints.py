@@ -10,10 +10,10 @@ which makes it too good by a little: the last epoch stands beside it.
 import pandas as pd
 
 from anynet_study import plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, save, script, show
-from anynet_study.errors import UserError
-from anynet_study.study import SHIFT, Study
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import FOLDER, save, script, show
+from anynet_study.analysis.study import SHIFT, Study
+from anynet_study.core.errors import UserError
 
 RUN = ["dataset", "architecture"]
 

@@ -14,9 +14,9 @@ import pandas as pd
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output, StudyOptions, with_study_options
-from anynet_study.analyses.script import FOLDER, run, save
-from anynet_study.errors import UserError
+from anynet_study.analysis.analyses.arguments import Output, StudyOptions, with_study_options
+from anynet_study.analysis.analyses.script import FOLDER, run, save
+from anynet_study.core.errors import UserError
 
 
 @with_study_options

@@ -11,10 +11,16 @@ import pandas as pd
 import typer
 from matplotlib.figure import Figure
 
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, check_datasets, save, script, source_or_first
-from anynet_study.plots import style
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import (
+    FOLDER,
+    check_datasets,
+    save,
+    script,
+    source_or_first,
+)
+from anynet_study.analysis.plots import style
+from anynet_study.analysis.study import Study
 
 
 def figure1(

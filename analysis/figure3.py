@@ -7,7 +7,7 @@
 Every target's test errors against the source's, the ten best and ten worst on the target marked.
 """
 
-from anynet_study.analyses.script import draw
+from anynet_study.analysis.analyses.script import draw
 
 if __name__ == "__main__":
     draw(figure3="source")

@@ -7,7 +7,7 @@
 The test errors on every other member of the source's family against the source's.
 """
 
-from anynet_study.analyses.script import draw
+from anynet_study.analysis.analyses.script import draw
 
 if __name__ == "__main__":
     draw(figure4="family")

@@ -7,7 +7,7 @@
 Figure 3 again, each target against that member of the source's family; the numbers are Table 3's.
 """
 
-from anynet_study.analyses.script import draw
+from anynet_study.analysis.analyses.script import draw
 
 if __name__ == "__main__":
     draw(figure5="matched")

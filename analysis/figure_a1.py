@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, check_datasets, save, script
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import FOLDER, check_datasets, save, script
+from anynet_study.analysis.study import Study
 
 
 def figure_a1(

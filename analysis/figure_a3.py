@@ -7,7 +7,7 @@ are the variance components of every dataset with replicates, the ceiling that n
 correlations, and the correlations with the noise taken out.
 """
 
-from anynet_study.analyses.script import draw
+from anynet_study.analysis.analyses.script import draw
 
 if __name__ == "__main__":
     draw("noise", "corrected", figure_a3="noise")

@@ -6,7 +6,7 @@
 depth: where they go with depth as test errors do (figure7.py), overfitting is not why it matters.
 """
 
-from anynet_study.analyses.script import draw
+from anynet_study.analysis.analyses.script import draw
 
 if __name__ == "__main__":
     draw(figure_a4a="metrics", figure_a4b="fitting")

@@ -15,15 +15,15 @@ from matplotlib.figure import Figure
 from pydantic import ValidationError
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, check_datasets, save, script
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import FOLDER, check_datasets, save, script
+from anynet_study.analysis.plots import style, wording
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import UserError
 from anynet_study.data import KeptDatasets, load_dataset, view_rows
-from anynet_study.errors import UserError
-from anynet_study.planning.settings import make_views
-from anynet_study.plots import style, wording
-from anynet_study.study import Study
-from anynet_study.sweep import Sweep
-from anynet_study.sweep.text import describe, parse_yaml
+from anynet_study.engine.planning.settings import make_views
+from anynet_study.engine.sweep import Sweep
+from anynet_study.engine.sweep.text import describe, parse_yaml
 
 #: Classes that have their names under an axis.
 MOST_NAMED = 30

@@ -14,10 +14,10 @@ import typer
 
 import anynet_study
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, save, script
-from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import FOLDER, save, script
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import UserError
 
 
 def figure_a6(

@@ -5,9 +5,9 @@ python analysis/figure_a7.py errors.csv     (with columns d1, w1, b1, g1, d2, ..
 """
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, save, script
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import FOLDER, save, script
+from anynet_study.analysis.study import Study
 
 
 def figure_a7(study: Study, output: Output = FOLDER, top: int = 15) -> None:

@@ -6,7 +6,7 @@ python analysis/figure_a8.py errors.csv
 Scatterplots below the diagonal, Spearman's correlations with their intervals above it.
 """
 
-from anynet_study.analyses.script import draw
+from anynet_study.analysis.analyses.script import draw
 
 if __name__ == "__main__":
     draw(figure_a8="matrix")

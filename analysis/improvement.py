@@ -8,8 +8,8 @@ dataset. --datasets says which are drawn, of many.
 """
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import (
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import (
     FOLDER,
     Datasets,
     chosen_errors,
@@ -18,7 +18,7 @@ from anynet_study.analyses.script import (
     show,
     source_or_first,
 )
-from anynet_study.study import Study
+from anynet_study.analysis.study import Study
 
 
 def improvement(

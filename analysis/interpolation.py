@@ -16,11 +16,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from anynet_study import plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, save, script, show
-from anynet_study.errors import UserError
-from anynet_study.plots import style
-from anynet_study.study import SHIFT, Study
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import FOLDER, save, script, show
+from anynet_study.analysis.plots import style
+from anynet_study.analysis.study import SHIFT, Study
+from anynet_study.core.errors import UserError
 
 
 def interpolation(study: Study, output: Output = FOLDER) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, save, script
-from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import FOLDER, save, script
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import UserError
 
 
 def label_sets(

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr
-from anynet_study.analyses.script import check_datasets, script, show
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.script import check_datasets, script, show
+from anynet_study.analysis.study import Study
 
 
 def mcnemar(

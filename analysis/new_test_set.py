@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import (
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import (
     FOLDER,
     DatasetName,
     errors_on_test_sets,
@@ -25,10 +25,10 @@ from anynet_study.analyses.script import (
     script,
     show,
 )
-from anynet_study.apr.bootstrap import draws
-from anynet_study.apr.fits import Scale
-from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.analysis.apr.bootstrap import draws
+from anynet_study.analysis.apr.fits import Scale
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import UserError
 
 
 def bootstrapped(

@@ -9,10 +9,10 @@ F-tests of nested regressions, and correlations with the source and with the oth
 from typing import Any
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, save, script, show, source_or_first
-from anynet_study.apr.other_targets import Average
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import FOLDER, save, script, show, source_or_first
+from anynet_study.analysis.apr.other_targets import Average
+from anynet_study.analysis.study import Study
 
 
 def other_targets(

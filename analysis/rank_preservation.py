@@ -5,7 +5,7 @@
 Error bars are from replicates; architectures whose bars overlap are tied.
 """
 
-from anynet_study.analyses.script import draw
+from anynet_study.analysis.analyses.script import draw
 
 if __name__ == "__main__":
     draw("rank-preservation", rank_preservation="rank-preservation")

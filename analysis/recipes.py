@@ -13,10 +13,10 @@ import pandas as pd
 import typer
 from scipy.stats import kendalltau, t
 
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, save_table, script, show
-from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import FOLDER, save_table, script, show
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import UserError
 
 
 def recipes(

@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.correlations import of_parts, widths_of
-from anynet_study.analyses.script import FOLDER, save, script, show
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.correlations import of_parts, widths_of
+from anynet_study.analysis.analyses.script import FOLDER, save, script, show
+from anynet_study.analysis.study import Study
 
 
 def sample_size(

@@ -8,7 +8,7 @@ Differences have paired-bootstrap intervals: all correlations of a resample are 
 architectures.
 """
 
-from anynet_study.analyses.script import show_tables
+from anynet_study.analysis.analyses.script import show_tables
 
 if __name__ == "__main__":
     show_tables("match")

@@ -5,8 +5,8 @@ python analysis/table4.py studies/paper --datasets family       (of the source a
 python analysis/table4.py errors.csv        (with columns d1, w1, b1, g1, d2, ...)
 """
 
-from anynet_study.analyses.script import Datasets, check_datasets, script, show
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.script import Datasets, check_datasets, script, show
+from anynet_study.analysis.study import Study
 
 
 def table4(study: Study, datasets: Datasets = "") -> None:

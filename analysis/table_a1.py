@@ -8,10 +8,10 @@ paper's.
 
 import pandas as pd
 
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, save_table, script, show
-from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import FOLDER, save_table, script, show
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import UserError
 
 #: Of the networks by their own name, and as configurations of AnyNet.
 PAPER = {"resnet56": "5.91, 5.68", "resnet110": "5.23, 5.59"}

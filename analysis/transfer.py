@@ -22,8 +22,8 @@ import pandas as pd
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import (
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import (
     FOLDER,
     described,
     save,
@@ -31,8 +31,8 @@ from anynet_study.analyses.script import (
     show,
     source_or_first,
 )
-from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import UserError
 
 
 def parse_ranges(text: str) -> dict[str, tuple[float, float]]:

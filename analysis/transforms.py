@@ -10,8 +10,8 @@ where the numbers of images are known).
 """
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import (
+from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.script import (
     FOLDER,
     DatasetName,
     errors_on_test_sets,
@@ -19,7 +19,7 @@ from anynet_study.analyses.script import (
     script,
     show,
 )
-from anynet_study.study import Study
+from anynet_study.analysis.study import Study
 
 
 def transforms(study: Study, dataset: DatasetName = "", output: Output = FOLDER) -> None:

@@ -10,9 +10,9 @@ for all, and the correlations of tuned errors with the errors on the source and 
 import pandas as pd
 
 from anynet_study import apr
-from anynet_study.analyses.script import script, show
-from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.analysis.analyses.script import script, show
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import UserError
 
 
 def tuning(study: Study) -> None:

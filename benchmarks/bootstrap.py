@@ -20,8 +20,8 @@ from itertools import combinations
 import numpy as np
 from scipy import stats
 
-from anynet_study.apr.bootstrap import BLOCK, draw, pairwise, resample_correlations
-from anynet_study.apr.options import Floats
+from anynet_study.analysis.apr.bootstrap import BLOCK, draw, pairwise, resample_correlations
+from anynet_study.analysis.apr.options import Floats
 
 LOOP_RESAMPLES = BLOCK
 

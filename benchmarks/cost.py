@@ -5,8 +5,8 @@
 For each study the median relative error of predicted seconds: by the built-in prices; times the
 factor of the first runs of the plan, tested on the others; times the factor of all datasets but
 one, tested on that. Then the prices that fit all the studies best, ready to be pasted into
-`dispatch.cost.prices`. With --memory some runs are
-trained for an epoch, each in a process of its own, and their peaks compared.
+`engine/planning/prices.py`. With --memory some runs are trained for an epoch, each in a process of
+its own, and their peaks compared.
 """
 
 import argparse
@@ -20,11 +20,11 @@ import numpy as np
 from scipy.optimize import nnls
 
 from anynet_study.design_space import groups_of
-from anynet_study.dispatch import JournalReader, OpenStudy, open_study
-from anynet_study.dispatch.calibration import latest_runs
-from anynet_study.planning import PlannedRun, built_in_cost
-from anynet_study.planning.features import Features, FloatArray, Workload, run_features
-from anynet_study.planning.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
+from anynet_study.engine.dispatch import JournalReader, OpenStudy, open_study
+from anynet_study.engine.dispatch.calibration import latest_runs
+from anynet_study.engine.planning import PlannedRun, built_in_cost
+from anynet_study.engine.planning.features import Features, FloatArray, Workload, run_features
+from anynet_study.engine.planning.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
 
 FIRST = (1, 3, 5, 10, 20)
 ALL = 1_000_000
@@ -76,7 +76,6 @@ def _finished(study: OpenStudy) -> Finished:
         network = groups_of([run.spec.architecture])
         features[number] = run_features(network, works[run.dataset, run.recipe])[0]
     datasets = np.array([run.dataset for run in trained])
-    features[:, Features._fields.index("starts")] = [run.first for run in runs]
     seconds = np.array([run.seconds for run in runs])
     return Finished(features, seconds, datasets, runs[-1].device)
 
@@ -147,8 +146,8 @@ def _measured_peak(name: str, run_id: str) -> int:
     """Train an epoch as a worker does; the most bytes that this process has had resident."""
     import torch
 
-    from anynet_study.dispatch import keep_freed_memory
-    from anynet_study.training import train
+    from anynet_study.engine.dispatch import keep_freed_memory
+    from anynet_study.engine.training import train
 
     keep_freed_memory()
     torch.set_num_threads(1)

@@ -29,12 +29,11 @@ import pandas as pd
 from scipy import special, stats
 
 from anynet_study import apr
-from anynet_study.apr.bootstrap import pairwise, resample_correlations
-from anynet_study.apr.correlations import p_values
-from anynet_study.apr.interval_formulas import binomial_interval
-from anynet_study.apr.options import Floats
-from anynet_study.apr.simultaneous import can_be_largest, simultaneous
-from anynet_study.metrics import auroc_interval, error_interval
+from anynet_study.analysis.apr.bootstrap import pairwise, resample_correlations
+from anynet_study.analysis.apr.correlations import p_values
+from anynet_study.analysis.apr.options import Floats
+from anynet_study.analysis.apr.simultaneous import can_be_largest, simultaneous
+from anynet_study.core.metrics import auroc_interval, binomial_interval, error_interval
 
 RESAMPLES = 1000
 #: What rows of few architectures are called.

@@ -32,8 +32,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from anynet_study.dispatch import JournalReader, open_sweep, pack_by_length, retries
-from anynet_study.metrics import CURVES
+from anynet_study.core.metrics import CURVES
+from anynet_study.engine.dispatch import JournalReader, open_sweep, pack_by_length, retries
 from anynet_study.store import RunRecord
 from anynet_study.store.frames import encode
 from anynet_study.store.records import RUN

@@ -14,7 +14,8 @@ import time
 
 import numpy as np
 
-from anynet_study.curation import distance_table, equal_samples, features_of, open_extractor
+from anynet_study.data.curation import distance_table, equal_samples, features_of
+from anynet_study.engine.study_networks import open_extractor
 from benchmarks.near_duplicates import smooth
 
 

@@ -23,9 +23,9 @@ import yaml
 from numpy.typing import NDArray
 from scipy import stats
 
-from anynet_study.dispatch import open_sweep, train_all
+from anynet_study.engine.dispatch import open_sweep, train_all
+from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.store import read_journal
-from anynet_study.study_folder import StudyFolder
 
 #: Overrides of the sweep, and the widest instructions of torch's own kernels ("": all there are).
 WAYS: dict[str, tuple[list[str], str]] = {

@@ -11,8 +11,8 @@ error of a share is 0.7 points.
 
 import numpy as np
 
-from anynet_study.apr import linear_fit
-from anynet_study.apr.options import Floats
+from anynet_study.analysis.apr import linear_fit
+from anynet_study.analysis.apr.options import Floats
 
 SIZES = (6, 10, 20, 40, 200)
 SAMPLES = 1000

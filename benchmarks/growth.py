@@ -20,11 +20,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from anynet_study.analyses import TABLES, load
+from anynet_study.analysis.analyses import TABLES, load
+from anynet_study.analysis.report import write_report
 from anynet_study.design_space import Architecture, DesignSpace
-from anynet_study.dispatch import open_sweep
-from anynet_study.models import accelerate, backend_here, build
-from anynet_study.report import write_report
+from anynet_study.engine.dispatch import open_sweep
+from anynet_study.engine.models import accelerate, backend_here, build
 from benchmarks.dispatch_million import SWEEP
 from benchmarks.report import collected, write_journal
 from benchmarks.rewrites import step

@@ -30,7 +30,7 @@ from pathlib import Path
 
 import psutil
 
-from anynet_study.analyses import FIGURES
+from anynet_study.analysis.analyses import FIGURES
 from anynet_study.store import read_journals, stores_equal
 
 SWEEP = """
@@ -63,11 +63,11 @@ HANGS = 600.0
 #: What launchers import.
 IMPORTS = (
     "cli.app",
-    "dispatch.local",
-    "stages",
-    "analyses.loading",
-    "report.page",
-    "report.drawing",
+    "engine.dispatch.local",
+    "engine.stages",
+    "analysis.analyses.loading",
+    "analysis.report.page",
+    "analysis.report.drawing",
 )
 
 
@@ -81,8 +81,8 @@ def command(folder: Path, name: str, commands: bool) -> None:
     arguments = ["run", f"{name}.yaml", "--resamples", "100"]
     if commands:
         os.execv(sys.executable, [sys.executable, "-m", "anynet_study", *arguments])
+    from anynet_study.analysis.report import write_report
     from anynet_study.cli import main
-    from anynet_study.report import write_report
 
     write_report.__defaults__ = (FIGURES[:4], ())
     sys.argv = ["anynet-study", *arguments]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from anynet_study.curation import find_near_duplicates
+from anynet_study.data.curation import find_near_duplicates
 
 PLANTED = 100
 

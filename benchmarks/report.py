@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.analyses import FIGURES, TABLES, load
+from anynet_study.analysis.analyses import FIGURES, TABLES, load
+from anynet_study.analysis.report import draw_figures, write_report
+from anynet_study.analysis.report.explore import explore_data
 from anynet_study.design_space import DesignSpace, Population
-from anynet_study.report import draw_figures, write_report
-from anynet_study.report.explore import explore_data
 from anynet_study.store import JournalWriter, ResultStore, RunRecord, collect
 
 EPOCHS = 10

@@ -34,8 +34,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anynet_study.design_space import Architecture, DesignSpace, Population
-from anynet_study.dispatch import keep_freed_memory
-from anynet_study.models import (
+from anynet_study.engine.dispatch import keep_freed_memory
+from anynet_study.engine.models import (
     AnyNet,
     accelerate,
     backend_here,

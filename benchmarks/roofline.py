@@ -20,8 +20,8 @@ import pandas as pd
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from anynet_study.dispatch import keep_freed_memory
-from anynet_study.models import accelerate, backend_here, build
+from anynet_study.engine.dispatch import keep_freed_memory
+from anynet_study.engine.models import accelerate, backend_here, build
 from benchmarks.rewrites import Workload, step, workloads
 
 STEPS = 10

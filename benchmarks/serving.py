@@ -32,14 +32,14 @@ from torch.utils.data import DataLoader, Dataset
 
 from anynet_study.data import DatasetView, Variant, add_dataset, make_view
 from anynet_study.design_space import Architecture
-from anynet_study.training import (
+from anynet_study.engine.training import (
     DeviceImages,
     Preprocessor,
     Recipe,
     ResolvedRecipe,
     RunSpec,
 )
-from anynet_study.training.augment import epoch_tables
+from anynet_study.engine.training.augment import epoch_tables
 
 BATCH = 128
 CPU = torch.device("cpu")

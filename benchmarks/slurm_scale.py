@@ -25,8 +25,8 @@ from pathlib import Path
 
 import numpy as np
 
-from anynet_study.dispatch import open_sweep
-from anynet_study.metrics import CURVES
+from anynet_study.core.metrics import CURVES
+from anynet_study.engine.dispatch import open_sweep
 from anynet_study.store import JournalWriter, ResultStore, RunRecord
 
 SWEEP = """

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anynet_study.metrics import CURVES
+from anynet_study.core.metrics import CURVES
 from anynet_study.store import JournalWriter, ResultStore, RunRecord, collect
 
 DATASETS = [f"dataset-{number:02d}" for number in range(15)]

@@ -6,7 +6,7 @@ All registered figures (`anynet-study plot`) and all scripts of `analysis/`: eac
 it answers, its command, its caption and, where it has one, the number of the paper's figure. Data
 are the study across domains (analysis/cross-domain/release), a miniature of the tests for further
 test sets, and Table 1 of paper 2 as printed. What is wrong by the boxes of a figure's artists
-(tests/plots/figure_faults.py) is printed, and makes the exit code 1.
+(tests/analysis/plots/figure_faults.py) is printed, and makes the exit code 1.
 """
 
 import argparse
@@ -30,22 +30,22 @@ import pandas as pd
 import pyarrow as pa
 
 ROOT = Path(__file__).parents[1]
-sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "plots")]
+sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "analysis" / "plots")]
 
 from figure_faults import faults  # noqa: E402
 from small_study import SmallStudy, run_records, small_study  # noqa: E402
 
 import anynet_study  # noqa: E402
 from anynet_study import plots  # noqa: E402
-from anynet_study.analyses import FIGURES  # noqa: E402
-from anynet_study.errors import UserError  # noqa: E402
+from anynet_study.analysis.analyses import FIGURES  # noqa: E402
+from anynet_study.analysis.study import Study  # noqa: E402
+from anynet_study.core.errors import UserError  # noqa: E402
 from anynet_study.store import (  # noqa: E402
     EvaluationRecord,
     EvaluationWriter,
     JournalWriter,
     collect,
 )
-from anynet_study.study import Study  # noqa: E402
 
 DOMAINS = ROOT / "analysis" / "cross-domain" / "release" / "results.h5"
 RESAMPLES = 100

@@ -14,13 +14,13 @@ from unittest.mock import patch
 import pytest
 from matplotlib.figure import Figure
 
+from anynet_study.analysis.plots import saving
 from anynet_study.cli import main
-from anynet_study.dispatch import open_sweep
-from anynet_study.dispatch.process import Interruption
-from anynet_study.planning.plan import Plan
-from anynet_study.plots import saving
-from anynet_study.study_folder import StudyFolder
-from anynet_study.sweep import Sweep
+from anynet_study.engine.dispatch import open_sweep
+from anynet_study.engine.dispatch.process import Interruption
+from anynet_study.engine.planning.plan import Plan
+from anynet_study.engine.study_folder import StudyFolder
+from anynet_study.engine.sweep import Sweep
 
 ROOT = Path(__file__).parents[1]
 SWEEPS = ROOT / "sweeps"
@@ -93,7 +93,7 @@ def train(folder: Path, sweep: object, *options: object) -> Done:
 
 def train_here(folder: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool = False) -> None:
     """Train in this process what is missing of a plan, as `train_all` does with workers."""
-    from anynet_study.dispatch.worker import train_runs  # imports torch
+    from anynet_study.engine.dispatch.worker import train_runs  # imports torch
 
     train_runs(folder, sweep, plan.ids(), {}, Interruption())
 

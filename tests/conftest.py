@@ -71,7 +71,7 @@ def _built_in_datasets_are_packed_once(tmp_path_factory: pytest.TempPathFactory)
 def _no_progress_of_short_work() -> Iterator[None]:
     """What takes a moment, and so shows no progress, may take long on a busy machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("anynet_study.progress.SECONDS_OF_PATIENCE", 1e9)
+        patch.setattr("anynet_study.core.progress.SECONDS_OF_PATIENCE", 1e9)
         yield
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.ledger import intend, settle
-from anynet_study.dispatch.slurm.commands import comment_of
+from anynet_study.engine.dispatch.ledger import intend, settle
+from anynet_study.engine.dispatch.slurm.commands import comment_of
 
 SBATCH = r"""
 script=$(realpath "$1")

@@ -27,7 +27,7 @@ ADDRESSES = 8 << 30
 
 
 #: What commands that do not train import, from the first or as they go.
-ROOMS = ("cli", "curation", "store", "data", "planning", "analyses", "report")
+ROOMS = ("cli", "data", "store", "engine.planning", "analysis.analyses", "analysis.report")
 LATE = ("duckdb", "pyarrow.dataset", "scipy.stats")
 
 
@@ -93,7 +93,7 @@ def typed(line: str, begin: Callable[[], None] = lambda: None) -> Ended:
 
 def prepare(*lines: str) -> None:
     """Give commands that have to succeed; without workers, which take far longer."""
-    with patch("anynet_study.stages.train_all", train_here):
+    with patch("anynet_study.engine.stages.train_all", train_here):
         for line in lines:
             ended = typed(line)
             assert ended.code == 0, (line, ended.said)

@@ -15,7 +15,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 import triton.language as tl  # noqa: E402
 from triton.runtime import interpreter  # noqa: E402
 
-from anynet_study.models import fused_norms  # noqa: E402
+from anynet_study.engine.models import fused_norms  # noqa: E402
 
 converted = interpreter._convert_float
 

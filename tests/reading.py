@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from anynet_study.core.errors import UserError
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.recognition import read_source
 from anynet_study.data.source.source import Choices, Source, opened
-from anynet_study.errors import UserError
 
 
 def read(path: Path, name: str = "", **choices: object) -> Listing:

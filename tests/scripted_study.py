@@ -11,9 +11,9 @@ import pytest
 from fake_slurm import program
 from tiny_study import TINY
 
-from anynet_study.dispatch.ledger import intend, settle
-from anynet_study.dispatch.opened import OpenStudy, open_sweep
-from anynet_study.dispatch.worker_state import alive_file
+from anynet_study.engine.dispatch.ledger import intend, settle
+from anynet_study.engine.dispatch.opened import OpenStudy, open_sweep
+from anynet_study.engine.dispatch.worker_state import alive_file
 
 _FOLDER = TemporaryDirectory(prefix="anynet-study-tests-")
 atexit.register(_FOLDER.cleanup)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anynet_study.apr import Roles
+from anynet_study.analysis.apr import Roles
 from anynet_study.store import JournalWriter, RunRecord, collect
 
 ROLES = Roles("big", {"big": 1000, "big-2": 2}, {"pets": 9, "lines": 2})

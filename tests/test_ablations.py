@@ -12,10 +12,10 @@ from command import ROOT, SWEEPS, in_this_process, laid_out, run_script, train
 from miniatures import TOY, class_folders, write_miniature
 
 from anynet_study import ResultStore
-from anynet_study.planning import datasets_of
-from anynet_study.sweep import Sweep
-from anynet_study.sweep.sweep import DatasetSpec
-from anynet_study.sweep.text import load_yaml
+from anynet_study.engine.planning import datasets_of
+from anynet_study.engine.sweep import Sweep
+from anynet_study.engine.sweep.sweep import DatasetSpec
+from anynet_study.engine.sweep.text import load_yaml
 
 FILES = sorted([*(SWEEPS / "ablations").glob("*.yaml"), *(SWEEPS / "papers").glob("*.yaml")])
 #: Runs of each file.

@@ -17,11 +17,11 @@ from command import train
 from tiny_study import TINY
 
 from anynet_study import load
+from anynet_study.core.errors import UserError
 from anynet_study.data import KeptDatasets, PackedDataset, Split, load_dataset
 from anynet_study.design_space import Population
-from anynet_study.errors import UserError
+from anynet_study.engine.training import load_weights
 from anynet_study.store import ResultStore, read_journals
-from anynet_study.training import load_weights
 
 #: Of each kind of file.
 FLIPS = 100

@@ -10,13 +10,14 @@ import pytest
 from command import in_this_process, train
 from tiny_study import TINY, Type, typing_in
 
+from anynet_study.core.errors import UserError
+from anynet_study.core.files import put_folder
+from anynet_study.core.provenance import PACKAGE
 from anynet_study.data.packed.digests import write_digests
-from anynet_study.dispatch.opened import OpenStudy, open_sweep
-from anynet_study.dispatch.process import Interruption
-from anynet_study.dispatch.snapshot import PACKAGE, check, take
-from anynet_study.dispatch.worker import train_runs
-from anynet_study.errors import UserError
-from anynet_study.files import put_folder
+from anynet_study.engine.dispatch.opened import OpenStudy, open_sweep
+from anynet_study.engine.dispatch.process import Interruption
+from anynet_study.engine.dispatch.snapshot import check, take
+from anynet_study.engine.dispatch.worker import train_runs
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path:
         source = shared_data / archive
         add = ["data", "add", name, "--from", source, *options.split(), *PART[name]]
         in_this_process(folder, *add)
-    with patch("anynet_study.stages.train_all", train_here):
+    with patch("anynet_study.engine.stages.train_all", train_here):
         in_this_process(folder, "run", SWEEP, *SMALL, *FEW)
     return folder
 

@@ -11,7 +11,7 @@ from miniatures import class_folders, wnids, write_miniature
 from miniatures_shifts import imagenet_v2, wnid_folders
 
 from anynet_study import ResultStore
-from anynet_study.sweep import Sweep
+from anynet_study.engine.sweep import Sweep
 
 SWEEP = SWEEPS / "data-budget.yaml"
 SHIFTS = ("v2", "sketch", "renditions", "adversarial")

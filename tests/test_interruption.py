@@ -13,7 +13,7 @@ import pytest
 from command import command, environment, in_this_process, train
 from tiny_study import TINY
 
-from anynet_study.dispatch import Recorded
+from anynet_study.engine.dispatch import Recorded
 from anynet_study.store import stores_equal
 
 #: Steps enough that a kill finds every worker at a run; two replicates of a half.

@@ -4,7 +4,7 @@ import re
 
 from command import ROOT, SWEEPS
 
-from anynet_study.analyses.arguments import StudyOptions
+from anynet_study.analysis.analyses.arguments import StudyOptions
 
 PACKAGE = ROOT / "anynet_study"
 MAP = (ROOT / "docs" / "map.md").read_text(encoding="utf-8")
@@ -13,13 +13,17 @@ MAP = (ROOT / "docs" / "map.md").read_text(encoding="utf-8")
 def test_files_that_the_map_names_are_there() -> None:
     named = set(re.findall(r"`([\w/]+\.(?:py|yaml))`", MAP)) - {"sweep.yaml"}  # a study's own
     assert len(named) > 30
-    places = (ROOT, PACKAGE, PACKAGE / "data")
+    places = (ROOT, PACKAGE)
     assert [name for name in named if not any((place / name).exists() for place in places)] == []
 
 
-def test_every_room_is_on_the_map() -> None:
-    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert [room for room in rooms if f"`{room}/`" not in MAP] == []
+def test_every_folder_and_room_is_on_the_map() -> None:
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py"}
+    rooms = {path.parent.name for path in PACKAGE.glob("*/*/__init__.py")}
+    assert [room for room in folders | rooms if f"{room}/`" not in MAP] == []
+    sections = re.findall(r"^## (\w+): ", MAP, re.MULTILINE)
+    assert sorted(sections) == sorted(folders)
 
 
 def test_every_promise_names_a_test_that_is_there() -> None:

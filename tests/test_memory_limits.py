@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from anynet_study.cli.rows import Format, print_rows, save_rows
+from anynet_study.core.errors import UserError
+from anynet_study.core.files import within_memory
+from anynet_study.core.sheets import read_sheet
+from anynet_study.core.sql import engine, fetch
 from anynet_study.design_space import Population
-from anynet_study.errors import UserError
-from anynet_study.files import within_memory
-from anynet_study.sheets import read_sheet
-from anynet_study.sql import engine, fetch
 
 MIB = 1 << 20
 UNLIMITED = resource.getrlimit(resource.RLIMIT_AS)

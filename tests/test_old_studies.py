@@ -14,7 +14,7 @@ import pytest
 from tiny_study import TINY, typing_in
 
 from anynet_study import ResultStore, Sweep
-from anynet_study.sweep.schema import json_schema
+from anynet_study.engine.sweep.schema import json_schema
 
 FORMATS = Path(__file__).parent / "store" / "formats"
 #: The newest has all that a study folder has today.

@@ -22,20 +22,20 @@ from tiny_study import TINY, Type, typing_in
 from torch import nn
 
 from anynet_study import load
+from anynet_study.analysis.report import draw_figures
+from anynet_study.core.errors import UserError
 from anynet_study.data import Variant, load_dataset, make_view
-from anynet_study.dispatch import worker
-from anynet_study.dispatch.opened import open_sweep
-from anynet_study.dispatch.process import Interruption
-from anynet_study.errors import UserError
-from anynet_study.models.foreign import trace_network
-from anynet_study.report import draw_figures
+from anynet_study.engine.dispatch import worker
+from anynet_study.engine.dispatch.opened import open_sweep
+from anynet_study.engine.dispatch.process import Interruption
+from anynet_study.engine.models.foreign import trace_network
+from anynet_study.engine.study_folder import StudyFolder
+from anynet_study.engine.sweep import Sweep
+from anynet_study.engine.training import Checkpoint, DeviceImages, Recipe, RunSpec, make_trainer
+from anynet_study.engine.training.engine import steps
+from anynet_study.engine.training.together import finish
 from anynet_study.store import ResultStore, read_journal
 from anynet_study.store.exporting import population_of
-from anynet_study.study_folder import StudyFolder
-from anynet_study.sweep import Sweep
-from anynet_study.training import Checkpoint, DeviceImages, Recipe, RunSpec, make_trainer
-from anynet_study.training.engine import steps
-from anynet_study.training.together import finish
 
 NETWORKS = "networks: [plain20, 'mine:plain', 'mine:transformer', 'mine:functional']"
 MIXED = TINY.replace("population:\n", f"population:\n  {NETWORKS}\n").replace("tiny", "mixed")

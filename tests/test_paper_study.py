@@ -12,12 +12,12 @@ from miniatures import write_miniature
 
 from anynet_study import ResultStore
 from anynet_study.design_space import Population
-from anynet_study.dispatch.pack import cohorts, pack_jobs
-from anynet_study.planning.cost import sweep_cost
-from anynet_study.planning.memory import MOST
-from anynet_study.planning.prices import H100
-from anynet_study.study_folder import sample
-from anynet_study.sweep import Sweep
+from anynet_study.engine.dispatch.pack import cohorts, pack_jobs
+from anynet_study.engine.planning.cost import sweep_cost
+from anynet_study.engine.planning.memory import MOST
+from anynet_study.engine.planning.prices import H100
+from anynet_study.engine.study_folder import sample
+from anynet_study.engine.sweep import Sweep
 
 SWEEP = SWEEPS / "paper.yaml"
 TARGETS = ["concrete", "mlc2008", "ham10000", "powerline", "insects", "natural"]

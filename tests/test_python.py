@@ -16,8 +16,8 @@ from small_study import run_records, small_study, write_store
 
 import anynet_study
 from anynet_study import DesignSpace, apr
-from anynet_study.apr import verdicts
-from anynet_study.errors import UserError
+from anynet_study.analysis.apr import verdicts
+from anynet_study.core.errors import UserError
 
 TABLE = pd.DataFrame({"big": [30.0, 31, 33, 34, 36], "small": [10.0, 12, 11, 13, 15]})
 ROLES = apr.Roles("big", {"big": 10}, {"small": 5})
@@ -28,11 +28,12 @@ STATISTICS = re.search(r"members: \[(.*?)\]", PAGE, re.DOTALL)
 assert STATISTICS
 DOCUMENTED = [
     *re.findall(r"^::: anynet_study\.(.+\.\w+)$", PAGE, re.MULTILINE),
-    *(f"apr.{name}" for name in re.findall(r"\w+", STATISTICS[1])),
+    *(f"analysis.apr.{name}" for name in re.findall(r"\w+", STATISTICS[1])),
 ]
-DOCUMENTED.remove("apr.verdicts")  # a module, of which all functions are shown
+for shown in ("analysis.apr", "analysis.apr.verdicts"):
+    DOCUMENTED.remove(shown)  # modules, whose functions are shown
 DOCUMENTED += [
-    f"apr.verdicts.{name}"
+    f"analysis.apr.verdicts.{name}"
     for name, it in vars(verdicts).items()
     if isfunction(it) and it.__module__ == verdicts.__name__ and not name.startswith("_")
 ]
@@ -49,7 +50,9 @@ def test_what_is_documented_has_an_example_that_holds(path: str) -> None:
     assert not sum(doctest.DocTestRunner().run(test).failed for test in found)
 
 
-@pytest.mark.parametrize("room", ["apr", "plots", "design_space", "store", "data", "sweep"])
+@pytest.mark.parametrize(
+    "room", ["analysis.apr", "analysis.plots", "design_space", "store", "data", "engine.sweep"]
+)
 def test_dir_shows_public_names_alone(room: str) -> None:
     module = importlib.import_module(f"anynet_study.{room}")
     assert set(dir(module)) == set(module.__all__)
@@ -128,8 +131,8 @@ def test_figures_display_themselves() -> None:
 
 
 def test_the_front_door_has_what_scripts_need() -> None:
-    assert anynet_study.apr.correlations.__name__ == "correlations"
-    assert anynet_study.plots.scatter_matrix.__name__ == "scatter_matrix"
+    assert anynet_study.analysis.apr.correlations.__name__ == "correlations"
+    assert anynet_study.analysis.plots.scatter_matrix.__name__ == "scatter_matrix"
     assert anynet_study.UserError is UserError
     assert re.match(r"\d+\.\d+", anynet_study.__version__)
 

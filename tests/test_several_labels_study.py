@@ -6,10 +6,10 @@ from cells import CLASSES, cells
 from sklearn.metrics import f1_score
 from tiny_study import TINY, Type, typing_in
 
-from anynet_study.analyses.loading import curves_of
+from anynet_study.analysis.analyses.loading import curves_of
+from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import from_words, words_an_image
 from anynet_study.data import load_dataset
-from anynet_study.errors import UserError
-from anynet_study.metrics import from_words, words_an_image
 from anynet_study.store import ResultStore, label_matrices
 from anynet_study.store.integrity import verify
 

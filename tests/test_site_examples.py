@@ -10,7 +10,7 @@ from command import ROOT
 from small_study import small_study
 
 from anynet_study import load
-from anynet_study.analyses import ANALYSES
+from anynet_study.analysis.analyses import ANALYSES
 
 GALLERY = ROOT / "docs" / "gallery.md"
 

@@ -62,7 +62,7 @@ def typing_in(
 
     `run` trains in this process: workers would take far longer than the rest of a tiny study.
     """
-    monkeypatch.setattr("anynet_study.stages.train_all", train_here)
+    monkeypatch.setattr("anynet_study.engine.stages.train_all", train_here)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("ANYNET_DATA", str(folder / "data"))
 

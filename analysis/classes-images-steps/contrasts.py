@@ -11,18 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr.bootstrap import (
+from anynet_study.analysis.apr.bootstrap import (
     PairSet,
     Resampled,
     resample,
     resample_correlations,
     stacked,
 )
-from anynet_study.apr.drivers import partial_correlations
-from anynet_study.apr.noise import first_runs, freed, reliabilities
-from anynet_study.apr.options import Floats, Multiplicities
-from anynet_study.apr.over_targets import random_average
-from anynet_study.apr.simultaneous import can_be_largest
+from anynet_study.analysis.apr.drivers import partial_correlations
+from anynet_study.analysis.apr.noise import first_runs, freed, reliabilities
+from anynet_study.analysis.apr.options import Floats, Multiplicities
+from anynet_study.analysis.apr.over_targets import random_average
+from anynet_study.analysis.apr.simultaneous import can_be_largest
 
 CENTRE = "cifar10-tenth"
 #: Shown, and in no average: its networks hardly learn it.

@@ -18,15 +18,15 @@ from matplotlib.figure import Figure
 
 import anynet_study
 from anynet_study import plots
-from anynet_study.plots import style, wording
-from anynet_study.report import (
+from anynet_study.analysis.plots import style, wording
+from anynet_study.analysis.report import (
     markdown,
     merge_repeats,
     plain_grid,
     with_tables,
     write_report,
 )
-from anynet_study.study import Study
+from anynet_study.analysis.study import Study
 
 HERE = Path(__file__).parent
 BUNDLE = HERE / "release" / "results.h5"

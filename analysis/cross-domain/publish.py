@@ -13,10 +13,10 @@ import pandas as pd
 
 import anynet_study
 from anynet_study import plots
-from anynet_study.analyses import ANALYSES
-from anynet_study.apr.bootstrap import Resampled
-from anynet_study.apr.drivers import partial_correlations
-from anynet_study.report import (
+from anynet_study.analysis.analyses import ANALYSES
+from anynet_study.analysis.apr.bootstrap import Resampled
+from anynet_study.analysis.apr.drivers import partial_correlations
+from anynet_study.analysis.report import (
     error_grid,
     grid_of,
     markdown,
@@ -25,7 +25,7 @@ from anynet_study.report import (
     with_tables,
     write_report,
 )
-from anynet_study.study import Study
+from anynet_study.analysis.study import Study
 
 HERE = Path(__file__).parent
 BUNDLE = HERE / "release" / "results.h5"

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from anynet_study.errors import UserError, WorkFailedError, printable
+from anynet_study.core.errors import UserError, WorkFailedError, printable
 
 
 def main() -> None:

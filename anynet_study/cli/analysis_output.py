@@ -9,15 +9,15 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from anynet_study.analyses import Concern, concerns_of, findings
-from anynet_study.analysis import Analysis, remarks
-from anynet_study.apr import as_matrix, exclusions
+from anynet_study.analysis.analyses import Concern, concerns_of, findings
+from anynet_study.analysis.analysis import Analysis, remarks
+from anynet_study.analysis.apr import as_matrix, exclusions
+from anynet_study.analysis.plots import wording
+from anynet_study.analysis.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
+from anynet_study.analysis.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Study
 from anynet_study.cli.tables import number, print_table, table_text
 from anynet_study.cli.terminal import Terminal
-from anynet_study.errors import UserError, some_of
-from anynet_study.plots import wording
-from anynet_study.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
-from anynet_study.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Study
+from anynet_study.core.errors import UserError, some_of
 
 SUFFIXES = {"text": ".txt", "csv": ".csv", "json": ".json", "latex": ".tex"}
 #: Rows of a table that all tables together still show.

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
+from anynet_study.analysis.analyses.arguments import Source, StudyOptions, with_study_options
 from anynet_study.cli.options import AsIs, current, opt, writes
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 
 if TYPE_CHECKING:
-    from anynet_study.study import Study
+    from anynet_study.analysis.study import Study
 
 
 @with_study_options
@@ -36,9 +36,9 @@ def analyze(
       anynet-study analyze errors.csv --table match --source ImageNet \\
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
-    from anynet_study.analyses import chosen_names, known_analyses
+    from anynet_study.analysis.analyses import chosen_names, known_analyses
     from anynet_study.cli import analysis_output as out
-    from anynet_study.files import write_text
+    from anynet_study.core.files import write_text
 
     known = [it for it in known_analyses(options.analysis or ()).values() if it.table]
     names = chosen_names("--table", table, known)

@@ -15,7 +15,7 @@ from anynet_study.cli.distance import distance
 from anynet_study.cli.doctor import doctor
 from anynet_study.cli.exporting import export
 from anynet_study.cli.importing import import_
-from anynet_study.cli.jobs import cancel, logs
+from anynet_study.cli.jobs import cancel, logs, work
 from anynet_study.cli.labels import captions, folds, label, relabel
 from anynet_study.cli.launch import launch, retry
 from anynet_study.cli.options import opt
@@ -32,7 +32,7 @@ from anynet_study.cli.study import collect, run
 from anynet_study.cli.sweep import init, sweep
 from anynet_study.cli.track import track
 from anynet_study.cli.verify import verify
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 
 
 class _Commands(TyperGroup):
@@ -52,7 +52,7 @@ class _ListsWhatThereIs(TyperCommand):
     """A command whose help ends with name and title of each table, or figure, that there is."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        from anynet_study.analyses import ANALYSES
+        from anynet_study.analysis.analyses import ANALYSES
 
         known = list(ANALYSES.values())
         figures = [(it.name, it.title) for analysis in known for it in analysis.figures]
@@ -75,7 +75,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from anynet_study.provenance import code_version
+        from anynet_study.core.provenance import code_version
 
         print(f"anynet-study {code_version()}")
         raise typer.Exit
@@ -89,7 +89,7 @@ def _options(
 ) -> None: ...
 
 
-STUDY = (pilot, power, run, sample, launch, status, cancel, retry)
+STUDY = (pilot, power, run, sample, launch, work, status, cancel, retry)
 RESULTS = (logs, collect, report, serve, track, query)
 app.command()(init)
 app.command()(sweep)

@@ -10,7 +10,7 @@ import typer
 from anynet_study.cli.options import AsJson, Force, opt, writes
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import print_columns, print_table
-from anynet_study.errors import UserError, first_line
+from anynet_study.core.errors import UserError, first_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ def stats(
       anynet-study data classes stats imagenet-classes.txt
       anynet-study data classes stats mine.txt --against imagenet-classes.txt --picture lists.png
     """
-    from anynet_study.curation import WordNet, overlap, siblings, tree_statistics
+    from anynet_study.data.curation import WordNet, overlap, siblings, tree_statistics
 
     nouns = WordNet.read(wordnet)
     paths = [classes, *([against] if against is not None else [])]
@@ -155,7 +155,7 @@ def select(
         --from pool --add not-imagenet
       anynet-study data label captions.csv --terms terms.csv --synonyms
     """
-    from anynet_study.curation import WordNet, open_embedder, read_table, select_classes
+    from anynet_study.data.curation import WordNet, open_embedder, read_table, select_classes
 
     embed = open_embedder(embedder)
     check_source_of_add(source, add)
@@ -204,8 +204,8 @@ def _keep_images(
     chosen: "pd.DataFrame", path: Path | None, source: str | None, add: str | None, force: bool
 ) -> None:
     """Write a table of images with their classes, and make the dataset of them, if asked."""
-    from anynet_study.curation import pack_labelled
     from anynet_study.data import load_dataset
+    from anynet_study.data.curation import pack_labelled
 
     if path is not None:
         save_csv(chosen[["image", "class", "similarity"]], path)
@@ -239,7 +239,8 @@ def diversity(
     """
     import numpy as np
 
-    from anynet_study.curation import class_similarity, features_of, open_extractor, open_images
+    from anynet_study.data.curation import class_similarity, features_of, open_images
+    from anynet_study.engine.study_networks import open_extractor
 
     images = open_images(name)
     made = features_of(images.images, np.arange(len(images)), open_extractor(features), name)
@@ -268,7 +269,7 @@ def _listed(path: Path) -> list[str]:
 
 
 def _draw(path: Path, panels: Mapping[str, Mapping[str, Sequence[float]]], across: str) -> None:
-    from anynet_study.analyses.arguments import save_figure
-    from anynet_study.plots.distributions import draw_distributions
+    from anynet_study.analysis.analyses.arguments import save_figure
+    from anynet_study.analysis.plots.distributions import draw_distributions
 
     save_figure(draw_distributions(panels, across), path)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.analyses.arguments import (
+from anynet_study.analysis.analyses.arguments import (
     StudyOptions,
     check_figure,
     parse_pairs,
@@ -14,10 +14,10 @@ from anynet_study.analyses.arguments import (
     with_study_options,
 )
 from anynet_study.cli.options import AsIs, current, opt
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 
 if TYPE_CHECKING:
-    from anynet_study.analyses.design_spaces import Spaces
+    from anynet_study.analysis.analyses.design_spaces import Spaces
 
 TABLES = ("summary", "pairs", "shared", "edf", "search", "ranges")
 
@@ -75,7 +75,7 @@ def compare(
       anynet-study compare A=accuracies.csv B=errors.csv --read A=accuracy --read B=error
       anynet-study compare errors.csv --group "ResNet=resnet*" --group "VGG=vgg*"
     """
-    from anynet_study.analyses import design_spaces
+    from anynet_study.analysis.analyses import design_spaces
 
     _check(sources, by, group, weigh, csv, as_json)
     check_figure("--figure", figure)
@@ -124,7 +124,7 @@ def _own(values: list[str]) -> dict[str, dict[str, bool]]:
 def _check(
     sources: list[str], by: str, group: list[str] | None, weigh: str, csv: str, as_json: bool
 ) -> None:
-    from anynet_study.analyses.design_spaces import COMPLEXITIES
+    from anynet_study.analysis.analyses.design_spaces import COMPLEXITIES
 
     if (by or group) and len(sources) > 1:
         raise UserError(f"{'--by' if by else '--group'} splits one input; there are {len(sources)}")
@@ -139,9 +139,9 @@ def _check(
 
 
 def _print(spaces: "Spaces", weigh: str) -> None:
+    from anynet_study.analysis.plots.wording import metric_name
     from anynet_study.cli.analysis_output import print_analysis
     from anynet_study.cli.terminal import Terminal
-    from anynet_study.plots.wording import metric_name
 
     console = Terminal()
     on = f" on {spaces.dataset}" if spaces.dataset else ""

@@ -10,7 +10,7 @@ import typer
 
 from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError, amount, counted, nearest
+from anynet_study.core.errors import UserError, amount, counted, nearest
 
 if TYPE_CHECKING:
     from anynet_study.design_space import AnyNetwork, Architecture, Costs, NetworkPart, Population
@@ -70,7 +70,7 @@ def complexity(
       anynet-study complexity --list
     """
     from anynet_study.design_space import REFERENCE_NAMES, Population
-    from anynet_study.sweep import named
+    from anynet_study.engine.sweep import named
 
     sources = [*(networks or ()), *(REFERENCE_NAMES if names else ())]
     if not sources:
@@ -124,7 +124,7 @@ def _counted(
     classes = published[1] if classes is None else classes
     place = resolution, classes
     if ":" in source and not _is_inline(source) and not Path(source).exists():
-        from anynet_study.models import trace_network
+        from anynet_study.engine.models import trace_network
 
         network = trace_network(source, *place)
         counts = network.costs_at(*place)
@@ -147,7 +147,7 @@ def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
         is_reference,
         reference,
     )
-    from anynet_study.sweep import load_yaml, parse_yaml
+    from anynet_study.engine.sweep import load_yaml, parse_yaml
 
     path, population = Path(source), _population_file(source)
     if population is not None:
@@ -178,7 +178,7 @@ def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
 def _population_file(source: str) -> Path | None:
     """The file itself, or a study's; of JSON files, its beginning tells populations from others."""
     from anynet_study.design_space import is_reference
-    from anynet_study.study_folder import STUDIES, StudyFolder
+    from anynet_study.engine.study_folder import STUDIES, StudyFolder
 
     if _is_inline(source) or is_reference(source):
         return None

@@ -9,12 +9,12 @@ import typer
 from anynet_study.cli.options import AsJson, Force, opt, writes
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import print_columns, print_table
-from anynet_study.errors import UserError, counted
+from anynet_study.core.errors import UserError, counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anynet_study.curation import ImageSet
+    from anynet_study.data.curation import ImageSet
 
 #: Pairs that a table on the terminal shows.
 SHOWN = 10
@@ -56,7 +56,7 @@ def duplicates(
       anynet-study data duplicates digits:train digits:train
       anynet-study data duplicates new-test cifar10:train --distance 0.2
     """
-    from anynet_study.curation import find_near_duplicates, open_images
+    from anynet_study.data.curation import find_near_duplicates, open_images
 
     _check_limits(bits, distance)
     first = open_images(images, "test")
@@ -177,7 +177,7 @@ def sample_images(
       anynet-study data sample pool/table.csv --per-class 10 --strategy threshold --size 32 \\
         --original cifar10:train --picture near.png --add cifar10-new
     """
-    from anynet_study.curation import (
+    from anynet_study.data.curation import (
         candidate_images,
         pack_selection,
         read_annotations,
@@ -222,7 +222,7 @@ def _near(
     images: "ImageSet", original: str, bits: int, distance: float, picture: Path | None
 ) -> list[str]:
     """The names of images with a near duplicate in the dataset `original`."""
-    from anynet_study.curation import find_near_duplicates, open_images
+    from anynet_study.data.curation import find_near_duplicates, open_images
 
     known = open_images(original, "train")
     pairs = find_near_duplicates(images.images, known.images, bits, distance)
@@ -235,7 +235,7 @@ def _told_of_selection(
     chosen: "pd.DataFrame", table: "pd.DataFrame", reference: "pd.DataFrame | None", bins: int
 ) -> dict[str, Any]:
     """Numbers of images, mean frequencies, and the share of each bin."""
-    from anynet_study.curation import histogram
+    from anynet_study.data.curation import histogram
 
     tables = {"chosen": chosen, "candidates": table}
     if reference is not None:

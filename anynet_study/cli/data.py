@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from anynet_study.analyses.arguments import with_options
+from anynet_study.analysis.analyses.arguments import with_options
 from anynet_study.cli.options import AsJson, Force, opt
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 
 if TYPE_CHECKING:
     from anynet_study.data import Choices, PackedDataset, Variant
@@ -307,7 +307,7 @@ def parse_variant(base: str, text: str) -> "Variant":
     from pydantic import ValidationError
 
     from anynet_study.data import Variant
-    from anynet_study.sweep import apply_override, describe
+    from anynet_study.engine.sweep import apply_override, describe
 
     content: dict[str, object] = {}
     for part in _parts(text):

@@ -9,7 +9,7 @@ import typer
 from anynet_study.cli.options import AsJson, opt, writes
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,13 +58,12 @@ def distance(
       anynet-study data distance cifar10 new-test --features my_features:embed -o distances.csv
       anynet-study data distance --study quickstart
     """
-    from anynet_study.curation import (
+    from anynet_study.data.curation import (
         distance_table,
         equal_samples,
         features_of,
-        open_extractor,
-        study_images,
     )
+    from anynet_study.engine.study_networks import open_extractor, study_images
 
     extract = open_extractor(features)
     there = _named(sets or []) if study is None else study_images(study)
@@ -79,7 +78,7 @@ def distance(
     if output is not None:
         save_csv(found, output)
     if study is not None:
-        from anynet_study.study_folder import StudyFolder
+        from anynet_study.engine.study_folder import StudyFolder
 
         save_csv(found, StudyFolder.open(study).distances)
     if as_json:
@@ -94,7 +93,7 @@ def _named(sets: list[str]) -> "dict[str, tuple[Images, NDArray[np.int64]]]":
     """The images of each dataset, and which rows: all of them."""
     import numpy as np
 
-    from anynet_study.curation import open_images
+    from anynet_study.data.curation import open_images
 
     if len(set(sets)) < len(sets):
         raise UserError(f"{next(name for name in sets if sets.count(name) > 1)} is named twice")

@@ -28,7 +28,7 @@ def doctor(folder: Folder = Path(), as_json: AsJson = False) -> None:
     from rich.console import Console
 
     from anynet_study.cli.tables import rich_table
-    from anynet_study.dispatch import examine
+    from anynet_study.engine.dispatch import examine
 
     results = examine(_place(folder))
     if as_json:
@@ -48,8 +48,8 @@ def doctor(folder: Folder = Path(), as_json: AsJson = False) -> None:
 
 def _place(folder: Path) -> Path:
     """The folder, or that of the study of this name."""
-    from anynet_study.errors import UserError
-    from anynet_study.study_folder import StudyFolder
+    from anynet_study.core.errors import UserError
+    from anynet_study.engine.study_folder import StudyFolder
 
     if folder.is_dir():
         return folder

@@ -5,9 +5,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from anynet_study.cli.tables import print_table
+from anynet_study.core.errors import counted
+from anynet_study.core.progress import duration
 from anynet_study.data import made_aside
 from anynet_study.design_space import Population
-from anynet_study.dispatch import (
+from anynet_study.engine.dispatch import (
     Begun,
     SlurmForecast,
     asked_site,
@@ -16,11 +18,9 @@ from anynet_study.dispatch import (
     left_of,
     local_workers,
 )
-from anynet_study.errors import counted
-from anynet_study.planning import CostModel, SettingCost, datasets_of, sweep_cost
-from anynet_study.progress import duration
-from anynet_study.study_folder import StudyFolder, sample
-from anynet_study.sweep import Sweep
+from anynet_study.engine.planning import CostModel, SettingCost, datasets_of, sweep_cost
+from anynet_study.engine.study_folder import StudyFolder, sample
+from anynet_study.engine.sweep import Sweep
 
 #: More of the time than this should not be spent on starting up.
 START_UP_GOAL = 0.02

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.analyses.arguments import (
+from anynet_study.analysis.analyses.arguments import (
     Family,
     Images,
     Shifts,
@@ -23,7 +23,7 @@ from anynet_study.analyses.arguments import (
 from anynet_study.cli.options import AsJson, opt, writes
 from anynet_study.cli.rows import STORES
 from anynet_study.cli.tables import harmless
-from anynet_study.errors import UserError, counted, some_of
+from anynet_study.core.errors import UserError, counted, some_of
 
 if TYPE_CHECKING:
     from anynet_study.store import Files, ImportOptions, ImportReport
@@ -94,7 +94,7 @@ def import_(
       anynet-study import --predictions val=preds.npz --labels val=labels.npy -o val.h5
       anynet-study import release/ -o results.h5
     """
-    from anynet_study.apr import Roles
+    from anynet_study.analysis.apr import Roles
     from anynet_study.store import (
         Files,
         ImportOptions,

@@ -11,7 +11,7 @@ from anynet_study.cli.class_lists import SourceOfAdd, WordNetFolder, check_sourc
 from anynet_study.cli.options import AsJson, Force, opt, writes
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import print_columns, print_table
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +46,9 @@ def relabel(
     """
     import numpy as np
 
-    from anynet_study.curation import open_network, pack_labelled, predicted_labels
     from anynet_study.data import image_names, load_dataset
+    from anynet_study.data.curation import pack_labelled, predicted_labels
+    from anynet_study.engine.study_networks import open_network
 
     dataset, teacher = load_dataset(name), open_network(network)
     if dataset.test_only or dataset.multi_label:
@@ -96,8 +97,8 @@ def folds(
       anynet-study data folds digits --count 5 -o folds
       anynet-study data add signs-1 --from signs.tar.gz --size 32 --split-from folds/fold-1.csv
     """
-    from anynet_study.curation import write_folds
     from anynet_study.data import load_dataset
+    from anynet_study.data.curation import write_folds
 
     paths = write_folds(load_dataset(name), count, seed, output)
     print(json.dumps([str(path) for path in paths]) if as_json else "\n".join(map(str, paths)))
@@ -150,7 +151,8 @@ def label(
       anynet-study data label captions.csv --terms terms.csv --synonyms
       anynet-study data label captions.csv --terms terms.csv --by-class --picture classes.png
     """
-    from anynet_study.curation import (
+    from anynet_study.data import load_dataset
+    from anynet_study.data.curation import (
         WordNet,
         class_quality,
         label_captions,
@@ -158,7 +160,6 @@ def label(
         quality,
         read_table,
     )
-    from anynet_study.data import load_dataset
 
     check_source_of_add(source, add)
     table = read_table(captions, ("image", "caption"))
@@ -202,8 +203,8 @@ def label(
 
 def _draw_classes(classes: "pd.DataFrame", strategy: str, path: Path) -> None:
     """Draw the label accuracy of each class; of many, the worst."""
-    from anynet_study.analyses.arguments import check_figure, save_figure
-    from anynet_study.plots import class_chart
+    from anynet_study.analysis.analyses.arguments import check_figure, save_figure
+    from anynet_study.analysis.plots import class_chart
 
     check_figure("--picture", path)
     known = classes.dropna(subset="accuracy").rename(columns={"accuracy": "mean"})
@@ -227,8 +228,8 @@ def captions(
     Example:
       anynet-study data captions cifar10 captions.csv
     """
-    from anynet_study.curation import read_table
     from anynet_study.data import add_captions, load_dataset
+    from anynet_study.data.curation import read_table
 
     rows = read_table(table, ("image", "caption")).dropna(subset=["image", "caption"])
     said = rows["caption"].astype(str).groupby(rows["image"].astype(str)).agg(list).to_dict()

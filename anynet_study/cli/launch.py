@@ -8,21 +8,20 @@ from anynet_study.cli.options import (
     AsJson,
     Changed,
     DryRun,
-    OthersEnded,
     Overrides,
     Retrain,
     StudyName,
     SweepFile,
     opt,
 )
-from anynet_study.errors import UserError, counted
+from anynet_study.core.errors import UserError, counted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from anynet_study.dispatch import LaunchOptions, LaunchReport, OpenStudy
+    from anynet_study.engine.dispatch import LaunchOptions, LaunchReport, OpenStudy
 
-Cluster = Annotated[str, opt("local, slurm or debug; default: as the sweep says.")]
+Cluster = Annotated[str, opt("local, slurm, debug or none; default: as the sweep says.")]
 Changes = Annotated[
     list[str] | None,
     typer.Argument(
@@ -38,7 +37,6 @@ def launch(
     cluster: Cluster = "",
     dry_run: DryRun = False,
     retrain: Retrain = False,
-    others_ended: OthersEnded = False,
     changed: Changed = False,
     as_json: AsJson = False,
 ) -> None:
@@ -48,13 +46,15 @@ def launch(
     time, also after it was killed. Runs that failed because memory or time ran out, or because
     their node failed, are tried again up to launch.attempts times; for other failures see
     anynet-study retry. --cluster debug trains in this process, where a debugger can follow.
-    --dry-run shows what sbatch would get, and needs neither Slurm nor data.
+    --cluster none starts nothing: it says which command starts a worker, by hand or by any other
+    scheduler. --dry-run shows what sbatch would get, and needs neither Slurm nor data.
 
     \b
     Examples:
       anynet-study launch sweeps/paper.yaml --cluster slurm \\
         launch.slurm.partition=gpu launch.slurm.gpus_per_node=1
       anynet-study launch sweeps/paper.yaml --dry-run launch.slurm.array_parallelism=50
+      anynet-study launch sweeps/paper.yaml --cluster none
     """
     changes = _changes(overrides, cluster)
     if dry_run:
@@ -62,9 +62,9 @@ def launch(
 
         print_dry_run(sweep_file, changes, as_json)
         return
-    from anynet_study.dispatch import Allowed, LaunchOptions, open_sweep
+    from anynet_study.engine.dispatch import Allowed, LaunchOptions, open_sweep
 
-    options = LaunchOptions(allowed=Allowed(retrain, others_ended, changed))
+    options = LaunchOptions(allowed=Allowed(retrain, changed))
     _launch(open_sweep(sweep_file, changes), options, as_json)
 
 
@@ -72,9 +72,8 @@ def retry(
     study_name: StudyName,
     overrides: Changes = None,
     only: Only = "",
-    cluster: Annotated[str, opt("local, slurm or debug; default: as launched.")] = "",
+    cluster: Annotated[str, opt("local, slurm, debug or none; default: as launched.")] = "",
     retrain: Retrain = False,
-    others_ended: OthersEnded = False,
     as_json: AsJson = False,
 ) -> None:
     """Submit failed runs of a study once more, and return at once.
@@ -90,7 +89,7 @@ def retry(
       anynet-study retry paper --only oom launch.slurm.mem_gb=64
       anynet-study retry paper --only node,timeout launch.slurm.exclude=node7
     """
-    from anynet_study.dispatch import EVERY_KIND, Allowed, LaunchOptions, open_study
+    from anynet_study.engine.dispatch import EVERY_KIND, Allowed, LaunchOptions, open_study
 
     kinds = {kind.strip() for kind in only.split(",")} if only else EVERY_KIND
     if unknown := sorted(kinds - EVERY_KIND):
@@ -100,20 +99,32 @@ def retry(
         kinds=kinds,
         limited=False,
         only_failed=bool(only),
-        allowed=Allowed(retrain, others_ended),
+        allowed=Allowed(retrain),
     )
     study = open_study(study_name, _changes(overrides, cluster), whole=True)
     _launch(study, options, as_json)
 
 
 def _launch(study: "OpenStudy", options: "LaunchOptions", as_json: bool) -> None:
-    from anynet_study.dispatch import launch_missing
+    from anynet_study.engine.dispatch import launch_missing
 
     report, jobs = launch_missing(study, options)
     _print_launched(study.folder.folder, report, as_json)
     if study.sweep.launch.cluster == "debug":
         for job in jobs:  # that is when they train
             job.results()
+    if study.sweep.launch.cluster == "none" and not as_json:
+        print(f"to start a worker, as often as you like: {_worker_line(study.folder.folder)}")
+
+
+def _worker_line(folder: "Path") -> str:
+    """The command that starts a worker, from any folder of any machine that has these disks."""
+    import shlex
+
+    from anynet_study.data import data_root
+
+    data = f"ANYNET_DATA={shlex.quote(str(data_root().absolute()))}"
+    return f"{data} anynet-study work {shlex.quote(str(folder.absolute()))}"
 
 
 def _changes(overrides: list[str] | None, cluster: str) -> list[str]:

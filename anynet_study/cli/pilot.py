@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anynet_study.cli.options import AsJson, Overrides, SweepFile, numbers, opt
-from anynet_study.errors import UserError, listed
+from anynet_study.core.errors import UserError, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anynet_study.dispatch import OpenStudy
-    from anynet_study.sweep import Sweep
+    from anynet_study.engine.dispatch import OpenStudy
+    from anynet_study.engine.sweep import Sweep
 
 #: Times what the next value to try is of the last one, as of those that are tried by default.
 STEPS = {"--lr": 4, "--length": 3}
@@ -42,10 +42,10 @@ def pilot(
     """
     import json
 
-    from anynet_study.dispatch import open_sweep
-    from anynet_study.stages import train_and_collect
+    from anynet_study.engine.dispatch import open_sweep
+    from anynet_study.engine.stages import train_and_collect
+    from anynet_study.engine.sweep import Sweep, length_key, pilot_of
     from anynet_study.store import find_store
-    from anynet_study.sweep import Sweep, length_key, pilot_of
 
     sweep = Sweep.load(sweep_file, overrides or [])
     name, recipe = next(iter(sweep.recipes.items()))
@@ -71,7 +71,7 @@ def pilot(
 
 def _learned_below(study: "OpenStudy") -> dict[str, float]:
     """By dataset, the validation error below which a network shows that it learned something."""
-    from anynet_study.metrics import chance_error, shown_below
+    from anynet_study.core.metrics import chance_error, shown_below
 
     metrics = {run.dataset: run.spec.recipe.metric for run in study.plan}
     found = {}
@@ -169,7 +169,7 @@ def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length:
 
 def recipe_text(sweep: "Sweep", name: str, chosen: dict[str, dict[str, Any]]) -> str:
     """The whole recipe in YAML: the source's setting for all, and what differs elsewhere."""
-    from anynet_study.sweep import dump_yaml
+    from anynet_study.engine.sweep import dump_yaml
 
     main = chosen.get(sweep.source) or next(iter(chosen.values()))
     stated = sweep.recipes[name].model_dump(mode="json", exclude_unset=True)

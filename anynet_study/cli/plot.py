@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
+from anynet_study.analysis.analyses.arguments import Source, StudyOptions, with_study_options
 from anynet_study.cli.options import AsIs, current, opt, writes
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 
 
 @with_study_options
@@ -40,10 +40,10 @@ def plot(
       anynet-study plot errors.csv --format pdf -o figures --source ImageNet \\
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
-    from anynet_study.analyses import chosen_names
-    from anynet_study.plots import Look, length, new_names
-    from anynet_study.plots.saving import check_formats
-    from anynet_study.report import draw_figures
+    from anynet_study.analysis.analyses import chosen_names
+    from anynet_study.analysis.plots import Look, length, new_names
+    from anynet_study.analysis.plots.saving import check_formats
+    from anynet_study.analysis.report import draw_figures
 
     suffixes = formats.replace(" ", "").split(",")
     check_formats(suffixes)

@@ -7,8 +7,8 @@ from anynet_study.cli.options import AsJson, Overrides, SweepFile, numbers, opt
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anynet_study.apr import Plan
-    from anynet_study.sweep import Sweep
+    from anynet_study.analysis.apr import Plan
+    from anynet_study.engine.sweep import Sweep
 
 
 def power(
@@ -57,11 +57,11 @@ def power(
 
     import pandas as pd
 
-    from anynet_study import apr
+    from anynet_study.analysis import apr
     from anynet_study.cli.analysis_output import records
-    from anynet_study.errors import UserError
-    from anynet_study.study_folder import sample
-    from anynet_study.sweep import Sweep
+    from anynet_study.core.errors import UserError
+    from anynet_study.engine.study_folder import sample
+    from anynet_study.engine.sweep import Sweep
 
     sweep = Sweep.load(sweep_file, overrides or [])
     sizes = numbers("--architectures", architectures, 0, (30, 100))
@@ -85,7 +85,7 @@ def power(
 
 def plan_of(sweep: "Sweep", architectures: int, level: float) -> "Plan":
     """What of a sweep its power depends on."""
-    from anynet_study.apr import Plan
+    from anynet_study.analysis.apr import Plan
 
     roles = {label: sweep.role_of(label) for label in sweep.datasets}
     again = sweep.replicates
@@ -106,9 +106,13 @@ def plan_of(sweep: "Sweep", architectures: int, level: float) -> "Plan":
 
 
 def _print(table: "pd.DataFrame", plan: "Plan") -> None:
-    from anynet_study.apr import SMALLEST_CORRELATION, SMALLEST_DIFFERENCE, SMALLEST_ROBUSTNESS
+    from anynet_study.analysis.apr import (
+        SMALLEST_CORRELATION,
+        SMALLEST_DIFFERENCE,
+        SMALLEST_ROBUSTNESS,
+    )
     from anynet_study.cli.tables import print_table
-    from anynet_study.errors import counted
+    from anynet_study.core.errors import counted
 
     runs = f"the mean of {plan.runs} runs" if plan.runs > 1 else "that of a single run"
     known = "replicates tell the ICC" if plan.replicates else "without replicates no ICC is known"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.analyses.arguments import studies_and_files
+from anynet_study.analysis.analyses.arguments import studies_and_files
 from anynet_study.cli.options import AsIs, AsJson, current, opt, writes
 from anynet_study.cli.rows import TERMINAL_ROWS, Format, choose_format, print_rows, save_rows
 from anynet_study.cli.tables import harmless
-from anynet_study.errors import UserError, counted
+from anynet_study.core.errors import UserError, counted
 from anynet_study.store import TableName
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from anynet_study.analyses.arguments import StudyOptions, with_study_options
+from anynet_study.analysis.analyses.arguments import StudyOptions, with_study_options
 from anynet_study.cli.options import AsIs, StoreName, current, opt, writes
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 
 
 @with_study_options
@@ -36,8 +36,8 @@ def report(
       anynet-study report quickstart --figures heatmap,depth
       anynet-study report cifar --beside imagenet
     """
-    from anynet_study.analyses import chosen_names, known_analyses
-    from anynet_study.report import write_report
+    from anynet_study.analysis.analyses import chosen_names, known_analyses
+    from anynet_study.analysis.report import write_report
 
     known = [
         figure

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from anynet_study.errors import UserError, first_line
+from anynet_study.core.errors import UserError, first_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ def choose_format(told: Format | None, output: Path | None) -> Format:
 
 def save_csv(table: "pd.DataFrame", output: Path) -> None:
     """Write a data frame as CSV, whole or not at all."""
-    from anynet_study.files import replacing
+    from anynet_study.core.files import replacing
 
     with replacing(output) as temporary:
         table.to_csv(temporary, index=False)
@@ -67,7 +67,7 @@ def save_rows(rows: "pa.Table", form: Format, output: Path) -> None:
     """Write a file, whole or not at all."""
     from pyarrow import parquet
 
-    from anynet_study.files import replacing
+    from anynet_study.core.files import replacing
 
     with _writable(form), replacing(output) as temporary:
         if form == "parquet":

@@ -3,23 +3,19 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from anynet_study.analyses.arguments import check_figure, save_figure
-from anynet_study.cli.options import AsJson, Overrides, opt, writes
-from anynet_study.errors import UserError
+from anynet_study.analysis.analyses.arguments import check_figure, save_figure
+from anynet_study.cli.options import SWEEP, AsJson, Overrides, opt, writes
+from anynet_study.core.errors import UserError
 
 if TYPE_CHECKING:
     from anynet_study.design_space import Population
-    from anynet_study.sweep import PopulationSpec
+    from anynet_study.engine.sweep import PopulationSpec
 
 BAND = "LOWEST,HIGHEST"
 
 
 def sample(
-    sweep_file: Annotated[
-        Path | None, typer.Argument(metavar="SWEEP", help="Sweep file; or give --space.")
-    ] = None,
+    sweep_file: Annotated[Path | None, SWEEP] = None,
     overrides: Overrides = None,
     space: Annotated[
         str | None, opt("A space's name, or YAML such as {base: ..., depths: ...}.")
@@ -52,10 +48,10 @@ def sample(
       anynet-study sample sweeps/paper.yaml -o population.parquet --figure sampled.pdf
       anynet-study sample --space regnetx --count 500 --flops 360e6,400e6 -o regnetx.csv
     """
-    from anynet_study import study_folder as studies
     from anynet_study.cli.population import print_population
     from anynet_study.design_space import check_suffix
-    from anynet_study.sweep import Sweep
+    from anynet_study.engine import study_folder as studies
+    from anynet_study.engine.sweep import Sweep
 
     options = {
         "space": space,
@@ -97,7 +93,7 @@ def _spec(given: dict[str, Any]) -> "PopulationSpec":
     """What the options ask for, as a sweep file would."""
     from pydantic import ValidationError
 
-    from anynet_study.sweep import PopulationSpec, describe, parse_yaml
+    from anynet_study.engine.sweep import PopulationSpec, describe, parse_yaml
 
     if "space" not in given:
         raise UserError("give a sweep file, or --space and --count; see anynet-study sample --help")
@@ -118,8 +114,8 @@ def _spec(given: dict[str, Any]) -> "PopulationSpec":
 
 def _draw(population: "Population", figure: Path) -> None:
     """Draw what was sampled, and what the space gives without bands where that is known."""
+    from anynet_study.analysis.plots import sampling_grid
     from anynet_study.design_space import MEASURES, draws_without_bands
-    from anynet_study.plots import sampling_grid
 
     record, space = population.sampling, None
     if "space" in record:

@@ -25,8 +25,8 @@ def serve(
       anynet-study serve paper --port 9000
     """
     from anynet_study.cli.status import status_lines
-    from anynet_study.dispatch import open_study
-    from anynet_study.report import watch_server
+    from anynet_study.cli.watching import watch_server
+    from anynet_study.engine.dispatch import open_study
 
     with watch_server(open_study(study_name), port, status_lines) as server:
         print(f"http://127.0.0.1:{server.server_port}/", flush=True)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from anynet_study.cli.options import AsJson, StudyName, opt
 from anynet_study.cli.study import by_kind
-from anynet_study.errors import UserError, counted
-from anynet_study.progress import duration
+from anynet_study.core.errors import UserError, counted
+from anynet_study.core.progress import duration
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from anynet_study.dispatch import Status
+    from anynet_study.engine.dispatch import Status
 
 SHORTEST_WAIT, LONGEST_WAIT = 1.0, 86_400.0
 
@@ -40,7 +40,7 @@ def status(
       anynet-study status paper --json
     """
     from anynet_study.cli.terminal import Terminal
-    from anynet_study.dispatch import JournalReader, current_status, open_study
+    from anynet_study.engine.dispatch import JournalReader, current_status, open_study
 
     if not SHORTEST_WAIT <= every <= LONGEST_WAIT:
         legal = f"{SHORTEST_WAIT:g} to {LONGEST_WAIT:g}"
@@ -57,7 +57,7 @@ def status(
     now = look()
     concerns = []
     if reader.records:
-        from anynet_study.analyses import concerns_so_far
+        from anynet_study.cli.concerns import concerns_so_far
 
         concerns = concerns_so_far(study, reader)
     if as_json:
@@ -176,21 +176,16 @@ def _held(status: "Status") -> str:
 
 
 def _silent(status: "Status") -> list[str]:
-    """Jobs that may hang, and workers that cannot be seen from here."""
-    hanging = [
+    """Jobs that may hang."""
+    return [
         f"no sign of life for {duration(seconds)}: job {job}; to end it: anynet-study cancel"
         for job, seconds in status.jobs_silent.items()
-    ]
-    return hanging + [
-        f"on {host}, cannot be seen from here: workers whose last sign of life is "
-        f"{duration(seconds)} old"
-        for host, seconds in status.jobs_elsewhere.items()
     ]
 
 
 def _left(status: "Status") -> str:
     """Runs that are in no job, if that is known."""
-    if status.jobs_unknown or status.jobs_elsewhere or not status.unassigned:
+    if status.jobs_unknown or not status.unassigned:
         return ""
     lost = f"; {counted(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
     return (

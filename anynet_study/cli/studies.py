@@ -9,7 +9,7 @@ import typer
 
 from anynet_study.cli.options import AsJson
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the studies.")]
 
@@ -50,7 +50,7 @@ def list_(folder: Folder = Path("studies"), as_json: AsJson = False) -> None:
 
 def progress(folder: Path) -> Progress:
     """The progress of the study in a folder."""
-    from anynet_study.dispatch import JournalReader, current_status, open_study
+    from anynet_study.engine.dispatch import JournalReader, current_status, open_study
 
     try:
         study = open_study(folder)
@@ -75,7 +75,7 @@ def progress(folder: Path) -> Progress:
 
 
 def _row(study: Progress) -> list[object]:
-    from anynet_study.progress import duration
+    from anynet_study.core.progress import duration
 
     if study.planned is None or study.recorded is None:
         return [study.study, study.state, None, None, None, study.note]

@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.analyses.arguments import Resamples
+from anynet_study.analysis.analyses.arguments import Resamples
 from anynet_study.cli.options import (
     Changed,
     DryRun,
-    OthersEnded,
     Overrides,
     Retrain,
     StudyName,
     SweepFile,
     opt,
 )
-from anynet_study.errors import WorkFailedError
+from anynet_study.core.errors import WorkFailedError
 
 if TYPE_CHECKING:
-    from anynet_study.dispatch import OpenStudy
+    from anynet_study.engine.dispatch import OpenStudy
 
 RetryFailed = Annotated[bool, opt("Train failed runs once more.", "--retry-failed")]
 DryRunAsJson = Annotated[bool, opt("With --dry-run: print JSON for scripts.", "--json")]
@@ -32,7 +31,6 @@ def run(
     dry_run: DryRun = False,
     retry_failed: RetryFailed = False,
     retrain: Retrain = False,
-    others_ended: OthersEnded = False,
     changed: Changed = False,
     resamples: Resamples = 10_000,
     as_json: DryRunAsJson = False,
@@ -52,11 +50,11 @@ def run(
 
         print_dry_run(sweep_file, overrides or [], as_json)
         return
-    from anynet_study.dispatch import Allowed, Recorded, open_sweep
-    from anynet_study.stages import run_study
+    from anynet_study.cli.whole_study import run_study
+    from anynet_study.engine.dispatch import Allowed, Recorded, open_sweep
 
     study = open_sweep(sweep_file, overrides or [])
-    allowed = Allowed(retrain, others_ended, changed)
+    allowed = Allowed(retrain, changed)
     done = run_study(study, resamples, retry_failed, allowed, lambda it: typer.echo(it, err=True))
     if done is not None:
         from anynet_study.cli.analysis_output import print_summary
@@ -86,8 +84,8 @@ def collect(
     Example:
       anynet-study collect quickstart
     """
-    from anynet_study.dispatch import open_study
-    from anynet_study.stages import collect_study, collect_warnings
+    from anynet_study.engine.dispatch import open_study
+    from anynet_study.engine.stages import collect_study, collect_warnings
 
     study = open_study(study_name)
     made = collect_study(study, anew)
@@ -102,7 +100,7 @@ def collect(
 
 def _failed(study: "OpenStudy") -> Counter[str]:
     """How many of the planned runs failed, by kind."""
-    from anynet_study.dispatch import Recorded
+    from anynet_study.engine.dispatch import Recorded
 
     return Recorded.read(study.folder.journals).failed_kinds(study.plan)
 

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
-from anynet_study.errors import printable
+from anynet_study.core.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -190,7 +190,7 @@ def harmless(text: str) -> str:
 
 def number(value: float, digits: int = 2) -> str:
     """Write a number as on figures, but with an ASCII minus."""
-    from anynet_study.plots import wording
+    from anynet_study.analysis.plots import wording
 
     return wording.number(value, digits).replace("−", "-")
 

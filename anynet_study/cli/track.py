@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from anynet_study.cli.options import StudyName, opt
-from anynet_study.errors import UserError, counted
+from anynet_study.core.errors import UserError, counted
 
 #: Seconds between two looks.
 WAIT = 10.0
@@ -32,8 +32,8 @@ def track(
       anynet-study track quickstart --tensorboard events && tensorboard --logdir events
       anynet-study track quickstart --wandb my-project --watch
     """
+    from anynet_study.engine.study_folder import StudyFolder
     from anynet_study.store import Seen, finished_runs, to_tensorboard, to_wandb
-    from anynet_study.study_folder import StudyFolder
 
     journals = StudyFolder.open(study_name).journals
     sends = [to_tensorboard(tensorboard)] if tensorboard else []

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from anynet_study.cli.options import AsJson, StoreName
 from anynet_study.cli.tables import harmless
-from anynet_study.errors import UserError, WorkFailedError, counted
+from anynet_study.core.errors import UserError, WorkFailedError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from anynet_study.data import DatasetView
+    from anynet_study.engine.study_folder import StudyFolder
     from anynet_study.store import Finding
-    from anynet_study.study_folder import StudyFolder
 
 #: What to do about a finding, by how it can be repaired; {} is the sweep as it was launched.
 REMEDIES = {
@@ -90,7 +90,7 @@ def _in_release(folder: Path) -> "list[Finding]":
 
 def _in_sweep(study: "StudyFolder") -> "list[Finding]":
     """What was edited in the study's sweep file: the analyses follow it, the runs do not."""
-    from anynet_study.dispatch import changes_in_words
+    from anynet_study.engine.dispatch import changes_in_words
     from anynet_study.store import Finding
 
     edited = study.edited() if study.sweep_file.exists() else {}
@@ -101,7 +101,7 @@ def _in_sweep(study: "StudyFolder") -> "list[Finding]":
 def _in_datasets(study: "StudyFolder") -> "list[Finding]":
     """Which of the study's datasets have changed, or are not in this data directory."""
     from anynet_study.data import BUILT_IN, KeptDatasets, load_dataset, present
-    from anynet_study.planning import datasets_of, make_views
+    from anynet_study.engine.planning import datasets_of, make_views
     from anynet_study.store import Finding
 
     if not study.sweep_file.exists():
@@ -148,7 +148,7 @@ def _of_other_runs(study: "StudyFolder", views: "Mapping[str, DatasetView]") -> 
 
 def _places(where: str) -> "tuple[Path | None, StudyFolder | None]":
     """The store, if there is one; and the study, where one is named."""
-    from anynet_study.study_folder import StudyFolder
+    from anynet_study.engine.study_folder import StudyFolder
 
     if Path(where).is_file():
         return Path(where), None

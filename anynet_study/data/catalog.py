@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, cast
 
-from anynet_study.metrics import Metric
+from anynet_study.core.metrics import Metric
 
 Kind = Literal["study", "transfer", "budget", "test set"]
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from anynet_study.core.files import replacing
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.seeded import seeded_order
-from anynet_study.files import replacing
 
 #: Images a class, and classes at most: of more, so many evenly spread.
 COLUMNS, ROWS = 10, 40

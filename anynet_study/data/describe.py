@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from anynet_study.core.errors import counted
 from anynet_study.data.catalog import CATALOG
 from anynet_study.data.library import stored_bytes
 from anynet_study.data.packed.dataset import PackedDataset, class_counts
@@ -9,7 +10,6 @@ from anynet_study.data.packed.manifest import Repeat, repeated_images
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.variants import Variant
 from anynet_study.data.views import DatasetView
-from anynet_study.errors import counted
 
 #: Unreadable images shown by name; all of them are in the JSON.
 SHOWN = 20

@@ -5,6 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import get_args
 
+from anynet_study.core.errors import UserError, counted, printable
+from anynet_study.core.files import remove_left
 from anynet_study.data import catalog
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.data.packed.dataset import PackedDataset
@@ -19,8 +21,6 @@ from anynet_study.data.source.images import MAX_FILE_BYTES, peculiar
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.source import NO_CHOICES, Choices, Source, opened
 from anynet_study.data.splits import hold_out, limit, split_as
-from anynet_study.errors import UserError, counted, printable
-from anynet_study.files import remove_left
 
 MAX_SIZE = 1024
 #: Images that are looked at for pixels of 16 bits, and the highest that is called dark.

@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from anynet_study.core.errors import UserError, nearest
 from anynet_study.data.builtin import BUILT_IN, generate
 from anynet_study.data.catalog import CATALOG
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.kept import KeptDatasets
 from anynet_study.data.packed.root import data_root, dataset_folder
-from anynet_study.errors import UserError, nearest
 
 
 def present() -> list[str]:

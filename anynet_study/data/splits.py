@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.core.errors import UserError, printable
 from anynet_study.data.packed.manifest import BETWEEN, Row, read_manifest
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.seeded import seeded_order
-from anynet_study.errors import UserError, printable
 
 Counts = NDArray[np.int64]
 Item = TypeVar("Item")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.core.errors import UserError
 from anynet_study.data.packed.dataset import Labels, PackedDataset
 from anynet_study.data.packed.images import Images
 from anynet_study.data.packed.meta import SPLITS, Duplicates, Meta, Split, SplitCounts
-from anynet_study.errors import UserError
 
 
 def union_of(datasets: Sequence[PackedDataset]) -> PackedDataset:

@@ -8,6 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.core.errors import UserError, nearest
+from anynet_study.core.metrics import Metric
 from anynet_study.data.catalog import USUAL_METRICS
 from anynet_study.data.packed.dataset import Labels, PackedDataset, class_counts
 from anynet_study.data.packed.images import Images
@@ -15,8 +17,6 @@ from anynet_study.data.packed.manifest import training_groups
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.seeded import seeded_order, seeded_uniform
 from anynet_study.data.variants import ROUNDING, Variant
-from anynet_study.errors import UserError, nearest
-from anynet_study.metrics import Metric
 
 Indices = NDArray[np.int64]
 #: The classes of the dataset that make up each class of a view, by its name and in its order.

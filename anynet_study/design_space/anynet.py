@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space.distribution import (
     KINDS,
     QUANTIZATIONS,
@@ -31,7 +32,6 @@ from anynet_study.design_space.validation import (
     whole_number,
     whole_range,
 )
-from anynet_study.errors import UserError
 
 #: A width can be up to half as wide again as the drawn one: see `networks.compatible`.
 MAX_DRAWN_WIDTH = MAX_WIDTH // 2

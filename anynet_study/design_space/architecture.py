@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import complexity, memory
 from anynet_study.design_space.layers import map_sides
 from anynet_study.design_space.networks import (
@@ -22,7 +23,6 @@ from anynet_study.design_space.networks import (
     networks_of,
 )
 from anynet_study.design_space.validation import known_keys, whole_number, whole_numbers
-from anynet_study.errors import UserError
 
 LATER_FIELDS = ("block", "se_ratio")
 

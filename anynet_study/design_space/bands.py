@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import complexity
 from anynet_study.design_space.architecture import checked
 from anynet_study.design_space.complexity import MEASURES
 from anynet_study.design_space.networks import Counts, FloatArray, IntArray, Networks
 from anynet_study.design_space.validation import known_keys, one_of
-from anynet_study.errors import UserError
 
 Bounds: TypeAlias = tuple[float, float] | None
 MAX_BOUND = 2**53

@@ -1,6 +1,6 @@
 """Foreign networks (made by any function) as populations keep them: name, fingerprint, costs.
 
-Nothing here builds them: `anynet_study.models` does, and compares them with this record.
+Nothing here builds them: `anynet_study.engine.models` does, and compares them with this record.
 """
 
 import hashlib
@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space.architecture import checked
 from anynet_study.design_space.memory import FLOAT_BYTES
 from anynet_study.design_space.validation import whole_number
-from anynet_study.errors import UserError
 
 #: Weights, their gradients and their momentum.
 COPIES = 3

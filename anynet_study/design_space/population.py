@@ -26,6 +26,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anynet_study.core.errors import UserError
+from anynet_study.core.sql import rows_where
 from anynet_study.design_space import memory
 from anynet_study.design_space.architecture import Architecture, checked
 from anynet_study.design_space.foreign import ForeignNetwork
@@ -50,8 +52,6 @@ from anynet_study.design_space.population_table import (
     taken,
 )
 from anynet_study.design_space.validation import whole_number
-from anynet_study.errors import UserError
-from anynet_study.sql import rows_where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,7 +211,7 @@ class Population:
         """Return the architectures that a condition on columns keeps, in order.
 
         Such as "flops > 380e6 and d1 >= 2 and block = 'bottleneck'", in SQL (see
-        `anynet_study.sql`; null is a stage that is not there). Raises UserError where nothing is
+        `core.sql`; null is a stage that is not there). Raises UserError where nothing is
         left.
         """
         rows = rows_where(self.table, condition)

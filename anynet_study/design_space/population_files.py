@@ -18,6 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.files import read_regular, replacing, within_memory, write_text
 from anynet_study.design_space.architecture import Architecture, checked
 from anynet_study.design_space.complexity import MEASURES
 from anynet_study.design_space.foreign import ForeignNetwork
@@ -39,8 +41,6 @@ from anynet_study.design_space.population_table import (
     tabulate,
 )
 from anynet_study.design_space.reference import reference
-from anynet_study.errors import UserError, first_line
-from anynet_study.files import read_regular, replacing, within_memory, write_text
 
 DIGEST_KEY = b"anynet_study.sha256"
 #: Formats without digests, from when there was one law of drawing, and in the first one kind of

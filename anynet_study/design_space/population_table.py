@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space.architecture import Architecture, checked, ids_of
 from anynet_study.design_space.complexity import MEASURES, measure
 from anynet_study.design_space.foreign import ForeignNetwork
@@ -22,7 +23,6 @@ from anynet_study.design_space.networks import (
     Skeleton,
     networks_of,
 )
-from anynet_study.errors import UserError
 
 FORMAT = 3
 METADATA_KEY = b"anynet_study.sampling"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space.distribution import (
     KINDS,
     QUANTIZATIONS,
@@ -23,7 +24,6 @@ from anynet_study.design_space.networks import (
     compatible,
 )
 from anynet_study.design_space.validation import choices, divides, grid_range, one_of, whole_range
-from anynet_study.errors import UserError
 
 #: Steps of the grids that slopes and width multipliers are drawn from.
 SLOPE_STEP = 0.1

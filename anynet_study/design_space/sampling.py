@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space.bands import Bands, Strata, checked_bands, checked_strata, weights
 from anynet_study.design_space.complexity import UNITS
 from anynet_study.design_space.distribution import words_of
@@ -24,7 +25,6 @@ from anynet_study.design_space.networks import IntArray, Networks, Skeleton, net
 from anynet_study.design_space.population import Population
 from anynet_study.design_space.population_table import MAX_COUNT
 from anynet_study.design_space.validation import whole_number
-from anynet_study.errors import UserError
 
 #: Candidates looked at together: enough to be worth a thread's while, few enough for its cache.
 CHUNK = 1 << 14

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import sampling
 from anynet_study.design_space.anynet import AnyNet
 from anynet_study.design_space.bands import Bounds
@@ -15,7 +16,6 @@ from anynet_study.design_space.networks import Networks, Skeleton
 from anynet_study.design_space.population import Population
 from anynet_study.design_space.regnet import RegNet
 from anynet_study.design_space.validation import known_keys, one_of
-from anynet_study.errors import UserError
 
 FAMILIES: dict[str, type[AnyNet] | type[RegNet]] = {"anynet": AnyNet, "regnet": RegNet}
 

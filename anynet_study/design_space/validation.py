@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from anynet_study.errors import UserError, nearest
+from anynet_study.core.errors import UserError, nearest
 
 
 def whole_number(value: Any, name: str, low: int, high: int) -> int:

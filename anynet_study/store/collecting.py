@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anynet_study import arrow
-from anynet_study.errors import UserError
-from anynet_study.files import replacing
-from anynet_study.metrics import to_words
+from anynet_study.core import arrow
+from anynet_study.core.errors import UserError
+from anynet_study.core.files import replacing
+from anynet_study.core.metrics import to_words
 from anynet_study.store.deduplicate import (
     Arranged,
     EvaluationNames,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anynet_study import arrow
+from anynet_study.core import arrow
 
 #: What a sweep calls a run: dataset, recipe, replicate.
 RunNames = tuple[str, str, int]

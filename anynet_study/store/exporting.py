@@ -11,9 +11,9 @@ from typing import Any, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anynet_study.core.errors import UserError
+from anynet_study.core.files import read_regular, replacing, replacing_folder, sha256_of
 from anynet_study.design_space import METADATA_KEY, Population, schema_like
-from anynet_study.errors import UserError
-from anynet_study.files import read_regular, replacing, replacing_folder, sha256_of
 from anynet_study.store.hdf5 import get_text
 from anynet_study.store.integrity import refuse_wrong, stores_equal
 from anynet_study.store.layout import COLUMNS, STAGES, TableName

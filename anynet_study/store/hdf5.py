@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anynet_study import arrow
-from anynet_study.errors import UserError, first_line
+from anynet_study.core import arrow
+from anynet_study.core.errors import UserError, first_line
 
 TEXT = h5py.string_dtype("utf-8")
 #: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.

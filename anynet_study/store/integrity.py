@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.errors import UserError, counted
-from anynet_study.files import sha256_of
-from anynet_study.metrics import CURVES
-from anynet_study.progress import progress_if_long
-from anynet_study.sql import engine, fetch
+from anynet_study.core.errors import UserError, counted
+from anynet_study.core.files import sha256_of
+from anynet_study.core.metrics import CURVES
+from anynet_study.core.progress import progress_if_long
+from anynet_study.core.sql import engine, fetch
 from anynet_study.store.collecting import Asked, Collected
 from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.hdf5 import (

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Generic, Self
 import numpy as np
 import pyarrow as pa
 
-from anynet_study import arrow
-from anynet_study.errors import UserError, first_line
-from anynet_study.files import sync_folder
-from anynet_study.metrics import CURVES
+from anynet_study.core import arrow
+from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.files import sync_folder
+from anynet_study.core.metrics import CURVES
 from anynet_study.store.frames import END_OF_STREAM, MAX_METADATA, Frame, Journal, decode, encode
 from anynet_study.store.records import (
     EVALUATION,

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 import pyarrow as pa
 
-from anynet_study.metrics import Metric
+from anynet_study.core.metrics import Metric
 
 FORMAT = "anynet-study results"
 #: Raised when stores change in a way that reading columns by name cannot bridge: not for further
@@ -353,7 +353,7 @@ def scores_folder(store: Path) -> Path:
 
 
 def scores_file(store: Path, run_id: str) -> Path:
-    """Those of a run."""
+    """Return the file of the scores of a run."""
     return scores_folder(store) / f"{run_id}.npy"
 
 

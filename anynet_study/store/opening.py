@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anynet_study import arrow
-from anynet_study.errors import UserError, first_line
-from anynet_study.metrics import CURVES, words_an_image
+from anynet_study.core import arrow
+from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.metrics import CURVES, words_an_image
 from anynet_study.store.hdf5 import (
     DAMAGE,
     LayoutError,

@@ -10,8 +10,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError, first_line
-from anynet_study.files import read_regular
+from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.files import read_regular
 from anynet_study.store.hdf5 import get_text, read_texts
 from anynet_study.store.layout import prediction_group, scores_file
 

@@ -1,6 +1,6 @@
 """Queries of the tables of results: by condition, columns, groups and order, or by a SELECT.
 
-DuckDB selects them, which can reach nothing else (`anynet_study.sql`).
+DuckDB selects them, which can reach nothing else (`anynet_study.core.sql`).
 """
 
 import re
@@ -10,8 +10,8 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
-from anynet_study.errors import UserError
-from anynet_study.sql import ROW, Selection, engine, fetch, parsed, written
+from anynet_study.core.errors import UserError
+from anynet_study.core.sql import ROW, Selection, engine, fetch, parsed, written
 from anynet_study.store.layout import TableName
 from anynet_study.store.results import Results
 from anynet_study.store.tables import ON_REQUEST, check_columns
@@ -58,7 +58,7 @@ def select(
     aggregate: Sequence[str] = (),
     **options: Any,
 ) -> pa.Table:
-    """Rows of a table that a condition keeps (SQL: `anynet_study.sql`), read column by column.
+    """Rows of a table that a condition keeps (SQL: `anynet_study.core.sql`), read column by column.
 
     `columns` None: all but those that must be named (ON_REQUEST). `group_by` and `aggregate` (calls
     of FUNCTIONS; default: count()) make them one row per group, in the order of their first rows;

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from anynet_study import arrow
-from anynet_study.errors import counted
-from anynet_study.metrics import CURVES, EvaluationKind, Metric
+from anynet_study.core import arrow
+from anynet_study.core.errors import counted
+from anynet_study.core.metrics import CURVES, EvaluationKind, Metric
 from anynet_study.store.layout import (
     COLUMNS,
     Column,

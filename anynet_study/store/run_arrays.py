@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study import arrow
-from anynet_study.files import naming
-from anynet_study.metrics import CURVES
+from anynet_study.core import arrow
+from anynet_study.core.files import naming
+from anynet_study.core.metrics import CURVES
 from anynet_study.store.records import ARRAYS, lengths_of
 
 Rows = NDArray[np.int64]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError
-from anynet_study.metrics import CURVES, Metric
+from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import CURVES, Metric
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anynet_study import arrow
-from anynet_study.errors import UserError
-from anynet_study.metrics import (
+from anynet_study.core import arrow
+from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import (
     CURVES,
     auroc_interval,
     error_interval,
     from_words,
     prediction_error,
 )
-from anynet_study.sql import unknown_column
+from anynet_study.core.sql import unknown_column
 from anynet_study.store.hdf5 import get_text, get_texts, is_text, read_distinct
 from anynet_study.store.layout import COLUMNS
 from anynet_study.store.opening import stored_json, stored_values
@@ -155,7 +155,7 @@ def _interval(file: h5py.File) -> dict[str, pa.Array]:
 
     Of AUROCs where scores were kept (`launch.scores`), beside the store.
     """
-    from anynet_study.apr import binomial_interval
+    from anynet_study.core.metrics import binomial_interval
 
     run = runs_table(file, ["error", "images", "status", "metric"]).to_pandas()
     images = run["images"].where(run["images"] > 0)

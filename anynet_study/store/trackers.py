@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store.journal import read_journal
 from anynet_study.store.records import RUN, RunRecord
 

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study import arrow
-from anynet_study.metrics import CURVES
+from anynet_study.core import arrow
+from anynet_study.core.metrics import CURVES
 from anynet_study.store.deduplicate import Arranged
 from anynet_study.store.hdf5 import (
     create_numbers,

@@ -10,8 +10,8 @@ import torch
 from PIL import Image
 
 from anynet_study.data import Decoders, JpegImages, add_dataset
-from anynet_study.planning.memory import MOST
-from anynet_study.training.feeds import BatchStream, StreamedFeed
+from anynet_study.engine.planning.memory import MOST
+from anynet_study.engine.training.feeds import BatchStream, StreamedFeed
 from benchmarks.serving import BATCH
 from benchmarks.training.task import data_in
 

@@ -1,8 +1,8 @@
 """How long norms and convolutions of the paper's band take in each way.
 
 Those of convolutions are the table of a model of GPU, written as
-`anynet_study/models/convolution_ways.py` reads it: the file is to be copied to
-`anynet_study/models/measured/`.
+`anynet_study/engine/models/convolution_ways.py` reads it: the file is to be copied to
+`anynet_study/engine/models/measured/`.
 """
 
 import time
@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from anynet_study.core.files import write_text
 from anynet_study.design_space import Architecture, DesignSpace, Networks, layers
-from anynet_study.files import write_text
-from anynet_study.models import processor
-from anynet_study.models.bfloat16 import Normalise, norm_by_torch
-from anynet_study.models.convolution_ways import (
+from anynet_study.engine.models import processor
+from anynet_study.engine.models.bfloat16 import Normalise, norm_by_torch
+from anynet_study.engine.models.convolution_ways import (
     Timed,
     Way,
     convolve,
@@ -29,7 +29,7 @@ from anynet_study.models.convolution_ways import (
     ways_of,
     written,
 )
-from anynet_study.training.graphs import cuda_graph
+from anynet_study.engine.training.graphs import cuda_graph
 from benchmarks.serving import BATCH
 from benchmarks.training.task import BAND
 
@@ -106,7 +106,7 @@ def _gains(table: list[Timed], resolution: int) -> Iterator[Row]:
 def norms(setup: Setup) -> Iterator[Row]:
     """Norms and ReLUs of a typical network of the band, forward and back, in bfloat16."""
     setup.needs_gpu()
-    from anynet_study.models.fused_norms import norm_sum_relu
+    from anynet_study.engine.models.fused_norms import norm_sum_relu
 
     sampled = DesignSpace.anynetx().sample(3, flops=BAND, seed=0)
     typical = min(sampled, key=off_typical)

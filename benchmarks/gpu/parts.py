@@ -13,7 +13,7 @@ import yaml
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import AnyNetwork, Architecture, layers
-from anynet_study.training import RunSpec
+from anynet_study.engine.training import RunSpec
 from benchmarks.serving import BATCH
 from benchmarks.training.task import Task
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import torch
 
-from anynet_study.dispatch import open_sweep
-from anynet_study.dispatch.process import Interruption
-from anynet_study.dispatch.recorded import NO_RETRIES
-from anynet_study.dispatch.snapshot import take
-from anynet_study.dispatch.worker import train_runs
-from anynet_study.study_folder import StudyFolder
-from anynet_study.training.fast import FastTrainer
+from anynet_study.engine.dispatch import open_sweep
+from anynet_study.engine.dispatch.process import Interruption
+from anynet_study.engine.dispatch.recorded import NO_RETRIES
+from anynet_study.engine.dispatch.snapshot import take
+from anynet_study.engine.dispatch.worker import train_runs
+from anynet_study.engine.study_folder import StudyFolder
+from anynet_study.engine.training.fast import FastTrainer
 
 
 def plant(fault: str, run_id: str) -> None:

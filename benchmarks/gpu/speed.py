@@ -11,9 +11,16 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from anynet_study.core.files import write_text
 from anynet_study.data import DatasetView
-from anynet_study.files import write_text
-from anynet_study.training import DeviceImages, RunSpec, Turns, finish, make_trainer, train_together
+from anynet_study.engine.training import (
+    DeviceImages,
+    RunSpec,
+    Turns,
+    finish,
+    make_trainer,
+    train_together,
+)
 from benchmarks.serving import BATCH
 from benchmarks.training.task import Task
 from benchmarks.training.ways import Way, measure, ways

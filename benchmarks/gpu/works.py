@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from anynet_study.dispatch.process import Interruption
-from anynet_study.dispatch.recorded import NO_RETRIES
-from anynet_study.dispatch.snapshot import take
-from anynet_study.dispatch.worker import train_runs
-from anynet_study.models import backend_here
-from anynet_study.planning.memory import MOST, device_memory, run_bytes
+from anynet_study.engine.dispatch.process import Interruption
+from anynet_study.engine.dispatch.recorded import NO_RETRIES
+from anynet_study.engine.dispatch.snapshot import take
+from anynet_study.engine.dispatch.worker import train_runs
+from anynet_study.engine.models import backend_here
+from anynet_study.engine.planning.memory import MOST, device_memory, run_bytes
+from anynet_study.engine.study_folder import StudyFolder
+from anynet_study.engine.training import DeviceImages, Options, Outcome, finish, make_trainer, train
 from anynet_study.store import RunRecord, read_journal
-from anynet_study.study_folder import StudyFolder
-from anynet_study.training import DeviceImages, Options, Outcome, finish, make_trainer, train
 from benchmarks.training.checks import STEP_TOLERANCE, first_step
 from benchmarks.training.task import Task
 
@@ -64,7 +64,9 @@ def tests(setup: Setup) -> Iterator[Row]:
     """Those marked for a GPU, and those of the kernels in Triton, which are compiled there."""
     setup.needs_gpu()
     marked = [it for it in Path("tests").rglob("test_*.py") if "mark.gpu" in it.read_text("utf-8")]
-    kernels = [f"tests/models/test_models_{it}.py" for it in ("fused_norms", "fused_networks")]
+    kernels = [
+        f"tests/engine/models/test_models_{it}.py" for it in ("fused_norms", "fused_networks")
+    ]
     asked = {"marked gpu": ["-m", "gpu", *map(str, marked)], "of kernels in Triton": kernels}
     for what, chosen in asked.items():
         command = (sys.executable, "-m", "pytest", "-q", "-n", "0", *chosen)
@@ -81,7 +83,7 @@ def kernels(setup: Setup) -> Iterator[Row]:
     try:
         from triton import knobs
 
-        from anynet_study.models.fused_norms import MOST_VARIANTS
+        from anynet_study.engine.models.fused_norms import MOST_VARIANTS
     except ImportError as error:
         raise NoGpuError("it needs Triton") from error
     seconds = list[float]()

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import torch
 
-from anynet_study.dispatch import OpenStudy
+from anynet_study.engine.dispatch import OpenStudy
 
 from .checks import STEP_TOLERANCE, first_step, violations
 from .overhead import Overhead, overhead

@@ -9,8 +9,8 @@ import torch
 from scipy import stats
 
 from anynet_study.data import DatasetView
-from anynet_study.models import backend_here
-from anynet_study.training import Options, RunSpec, train
+from anynet_study.engine.models import backend_here
+from anynet_study.engine.training import Options, RunSpec, train
 
 from .results import Result
 from .ways import Measured

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from anynet_study.data import DatasetView, Split
-from anynet_study.training import Preprocessor, ResolvedRecipe
+from anynet_study.engine.training import Preprocessor, ResolvedRecipe
 
 TEST_BATCH = 256
 Pair = tuple[Tensor, Tensor]

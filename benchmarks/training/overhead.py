@@ -7,10 +7,10 @@ from statistics import median
 
 import numpy as np
 
-from anynet_study.dispatch import open_sweep, train_all
-from anynet_study.planning import make_plan
+from anynet_study.engine.dispatch import open_sweep, train_all
+from anynet_study.engine.planning import make_plan
+from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.store import read_journal
-from anynet_study.study_folder import StudyFolder
 
 from .task import data_in
 

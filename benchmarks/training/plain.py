@@ -21,9 +21,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch import keep_freed_memory, open_sweep
-from anynet_study.training import RunSpec, learning_rate, steps_per_epoch, total_steps, train
-from anynet_study.training.network import initial_network
+from anynet_study.engine.dispatch import keep_freed_memory, open_sweep
+from anynet_study.engine.training import RunSpec, learning_rate, steps_per_epoch, total_steps, train
+from anynet_study.engine.training.network import initial_network
 
 from .loaders import LOADERS, Batches, Resident
 from .results import Result

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from anynet_study.files import write_text
-from anynet_study.planning import PlannedRun
+from anynet_study.core.files import write_text
+from anynet_study.engine.planning import PlannedRun
+from anynet_study.engine.training import epoch_lengths, steps_per_epoch
 from anynet_study.store import RunRecord, read_journal
-from anynet_study.training import epoch_lengths, steps_per_epoch
 
 
 @dataclass(frozen=True)

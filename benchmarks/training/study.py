@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from anynet_study.dispatch import open_sweep, train_all
-from anynet_study.study_folder import StudyFolder
+from anynet_study.engine.dispatch import open_sweep, train_all
+from anynet_study.engine.study_folder import StudyFolder
 
 
 def main(sweep_file: Path, out: Path, overrides: Sequence[str]) -> None:

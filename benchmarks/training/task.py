@@ -12,7 +12,7 @@ import yaml
 from numpy.typing import NDArray
 
 from anynet_study.data import Example, Listing, Origin, dataset_folder, pack, publish, workspace
-from anynet_study.dispatch import OpenStudy, open_sweep
+from anynet_study.engine.dispatch import OpenStudy, open_sweep
 
 CLASSES = 10
 #: Of the paper's sweep: multiply-adds at 224 px and 1000 classes.

@@ -9,7 +9,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from anynet_study.planning import PlannedRun
+from anynet_study.engine.planning import PlannedRun
 from benchmarks.turns import Turns, take_turns
 
 from .results import Result, last_written, read_results

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from miniatures import save
 
+from anynet_study.core.errors import UserError
 from anynet_study.data import PackedDataset, add_dataset
-from anynet_study.errors import UserError
 
 COUNT = 24
 TRAIN, TEST = ("train", "Training", "train_set"), ("test", "Test", "TESTING")

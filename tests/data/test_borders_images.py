@@ -10,8 +10,8 @@ from miniatures import save
 from PIL import Image
 from reading import class_of, counts, read, refused
 
+from anynet_study.core.errors import UserError
 from anynet_study.data import add_dataset
-from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from miniatures import write_miniature
 from reading import read_with_source, refused
 
+from anynet_study.core.errors import UserError
 from anynet_study.data import add_dataset
 from anynet_study.data.source import source as sources
 from anynet_study.data.source.archives import Budget, unpack
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.source import MOST_NESTED
-from anynet_study.errors import UserError
 
 
 def spool(path: Path, target: Path, **limits: int) -> dict[str, bytes]:

@@ -13,9 +13,9 @@ import psutil
 import pytest
 from miniatures import write_miniature
 
+from anynet_study.core.errors import UserError
 from anynet_study.data import Decoders, JpegImages, PackedDataset, add_dataset
 from anynet_study.data.packed import decoders as module
-from anynet_study.errors import UserError
 
 SIZE = 24
 #: A process that reads once, says which processes it has begun, and waits.

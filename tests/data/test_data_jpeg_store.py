@@ -9,11 +9,11 @@ import pytest
 from miniatures import picture, save
 from PIL import Image
 
+from anynet_study.core.errors import UserError
 from anynet_study.data import PackedDataset, Variant, add_dataset, make_view
 from anynet_study.data.packed.images import JpegImages
 from anynet_study.data.packing import packing, writers
 from anynet_study.data.source.images import decode_image
-from anynet_study.errors import UserError
 
 SIZE = 24
 

@@ -13,13 +13,13 @@ import pytest
 from miniatures import write_miniature
 from miniatures_transfer import hpa
 
+from anynet_study.core.errors import UserError
 from anynet_study.data import BUILT_IN, Variant, add_dataset, load_dataset, make_view
 from anynet_study.data.packed import digests
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import read_meta
 from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.errors import UserError
 
 GOLDEN = {
     "digits": "ce699ea32829a0eb32d3024a7069ab225105bff16c3a799a619d0b1a82b4906e",

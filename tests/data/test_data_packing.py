@@ -9,9 +9,9 @@ import pytest
 from miniatures import save, write_miniature
 from PIL import Image
 
+from anynet_study.core.errors import UserError
 from anynet_study.data import add_dataset, load_dataset, present
 from anynet_study.data.source.images import decode_image
-from anynet_study.errors import UserError
 
 
 def break_image(path: Path) -> Path:

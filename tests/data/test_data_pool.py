@@ -16,6 +16,7 @@ import psutil
 import pytest
 from miniatures import save, write_miniature
 
+from anynet_study.core.errors import WorkFailedError
 from anynet_study.data import add_dataset, workspace
 from anynet_study.data.packed import digests
 from anynet_study.data.packed.form import Form
@@ -24,7 +25,6 @@ from anynet_study.data.packing.decoding import AHEAD, CHUNK_BYTES, IMAGES_PER_WO
 from anynet_study.data.source.encoded import Encoded
 from anynet_study.data.source.images import decode_image
 from anynet_study.data.source.member import Member
-from anynet_study.errors import WorkFailedError
 
 FORM = Form(256, 256)
 SOME = CHUNK_BYTES // FORM.image_bytes

@@ -11,12 +11,12 @@ from miniatures import save, write_miniature
 from typer.testing import CliRunner
 
 from anynet_study.cli.data import data_app
+from anynet_study.core.errors import UserError
 from anynet_study.data import add_dataset
 from anynet_study.data.packed.manifest import Row, read_manifest, write_manifest
 from anynet_study.data.readers.listing import Example
 from anynet_study.data.seeded import seeded_order, seeded_uniform
 from anynet_study.data.splits import hold_out, hold_out_mixed, limit
-from anynet_study.errors import UserError
 
 CLASSES = ("a", "b", "c")
 

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
+from anynet_study.core.errors import UserError
 from anynet_study.data import (
     DatasetView,
     KeptDatasets,
@@ -22,7 +23,6 @@ from anynet_study.data import (
     make_view,
     union_of,
 )
-from anynet_study.errors import UserError
 
 #: Training images of each class; one in four more is tested.
 PETS = {"cat": 12, "dog": 6, "fish": 3}

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from anynet_study.cli.data import data_app, parse_variant
+from anynet_study.core.errors import UserError
 from anynet_study.data import (
     DatasetView,
     KeptDatasets,
@@ -24,7 +25,6 @@ from anynet_study.data import (
     make_view,
 )
 from anynet_study.data.packed.manifest import read_manifest
-from anynet_study.errors import UserError
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import pytest
 from miniatures import WRITERS, binary_to_python, dump, save, write_miniature, write_table
 from reading import counts, read, refused
 
+from anynet_study.core.errors import UserError
 from anynet_study.data import add_dataset, inspect_source
 from anynet_study.data.readers.recognition import READERS
 from anynet_study.data.source.tree import tree_of_folder, tree_of_names
-from anynet_study.errors import UserError
 
 LAYOUTS = {
     "concrete": "class/image",

@@ -14,10 +14,10 @@ import pytest
 from miniatures import save
 from reading import counts, read, read_with_source, refused
 
+from anynet_study.core.errors import UserError
 from anynet_study.data import add_dataset
 from anynet_study.data.source.archives import Budget, unpack
 from anynet_study.data.source.member import Member
-from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)
 LABEL = {"names": ["cat", "dog"], "_type": "ClassLabel"}

@@ -17,9 +17,9 @@ from miniatures import CIFAR10, HAM, save, wnids, write_miniature
 from miniatures_study import imagenet_tars, meta_mat
 from reading import class_of, counts, read, refused
 
+from anynet_study.core.errors import UserError
 from anynet_study.data import Choices, Variant, add_dataset, load_dataset, make_view
-from anynet_study.errors import UserError
-from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
+from anynet_study.engine.training.evaluation import EvaluationSpec, make_evaluation_set
 
 RANDOM = np.random.default_rng(0)
 LAYOUT = "ImageNet (tars and development kit)"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from space_strategies import any_specs
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import DesignSpace
-from anynet_study.errors import UserError
 
 
 @pytest.mark.slow

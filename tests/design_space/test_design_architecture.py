@@ -8,8 +8,8 @@ import pytest
 from architecture_strategies import architectures
 from hypothesis import given, settings
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import Architecture
-from anynet_study.errors import UserError
 
 SMALL = Architecture((1, 2, 1, 1), (8, 16, 32, 64), (1, 2, 4, 4), (8, 4, 2, 1), stem="cifar")
 

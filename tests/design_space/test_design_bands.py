@@ -9,9 +9,9 @@ import plain_sampler
 import pytest
 from sampling_cases import TOY, bounds
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import Architecture, DesignSpace, sampling
 from anynet_study.design_space.bands import checked_strata
-from anynet_study.errors import UserError
 
 QUANTITIES: dict[str, Callable[[Architecture], int]] = {
     "depth": lambda a: sum(a.depths),

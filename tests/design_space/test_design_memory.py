@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import Architecture, memory
 from anynet_study.design_space.memory import saved_tensors_by_part
 from anynet_study.design_space.networks import (
@@ -14,7 +15,6 @@ from anynet_study.design_space.networks import (
     MAX_WIDTH,
     Networks,
 )
-from anynet_study.errors import UserError
 
 SMALL = Architecture((2,), (4,), strides=(1,), stem="cifar", stem_width=2, block="vanilla")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import Architecture, DesignSpace, Population
-from anynet_study.errors import UserError
 
 COLUMNS = [
     "architecture",

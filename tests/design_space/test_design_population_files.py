@@ -13,10 +13,10 @@ from architecture_strategies import architectures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import METADATA_KEY, Architecture, DesignSpace, Population
 from anynet_study.design_space.foreign import ForeignNetwork, Traced
 from anynet_study.design_space.reference import reference
-from anynet_study.errors import UserError
 
 SUFFIXES = (".parquet", ".csv", ".json")
 

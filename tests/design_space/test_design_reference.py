@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import Architecture, Population, reference
 from anynet_study.design_space.reference import (
     REFERENCE_NAMES,
@@ -11,7 +12,6 @@ from anynet_study.design_space.reference import (
     published_at,
 )
 from anynet_study.design_space.regnet import linear_stages
-from anynet_study.errors import UserError
 
 #: FLOPs (of pycls: with an addition for each bias), parameters, activations, as pycls publishes
 #: them (its file dev/complexity.json of 2020-05-14).

@@ -12,9 +12,9 @@ import pytest
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 from sampling_cases import CASES, TINY, bounds
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import Architecture, DesignSpace, sampling
 from anynet_study.design_space.space import SPACES
-from anynet_study.errors import UserError
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_ids.json").read_text())
 DRAW = """

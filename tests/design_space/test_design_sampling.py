@@ -9,8 +9,8 @@ import pytest
 from sampling_cases import CASES, TOY, bounds
 from scipy import stats
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import DesignSpace, sampling
-from anynet_study.errors import UserError
 
 
 @pytest.mark.parametrize("name", CASES)

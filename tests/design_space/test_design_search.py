@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from sampling_cases import PAPER_BAND, TINY
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import DesignSpace
 from anynet_study.design_space.sampling import wilson_interval
-from anynet_study.errors import UserError
 
 MILLION = 1 << 20
 

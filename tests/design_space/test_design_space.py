@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import DesignSpace
 from anynet_study.design_space.anynet import AnyNet
 from anynet_study.design_space.space import SPACES
-from anynet_study.errors import UserError
 
 
 @pytest.mark.parametrize("name", SPACES)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anynet_study.metrics import CURVES
+from anynet_study.core.metrics import CURVES
 from anynet_study.store import (
     CollectReport,
     JournalWriter,

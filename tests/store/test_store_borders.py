@@ -11,7 +11,7 @@ from import_factory import imported, written
 from scipy.stats import spearmanr
 
 import anynet_study
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import Files, ImportOptions, ResultStore, understood_tables
 
 ZOO = "Weight,Acc@1,Acc@5,Params,GFLOPS,Recipe\n" + "".join(

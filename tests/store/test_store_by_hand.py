@@ -11,7 +11,7 @@ from evaluation_factory import make_evaluated
 from h5_changes import Change, at, cast, cut, edited, gone, put
 from quick import slow_but
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import ResultStore, TableName, run_sql, verify
 from anynet_study.store.hdf5 import set_text
 

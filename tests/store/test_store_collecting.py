@@ -22,7 +22,7 @@ from store_factory import (
     write_journal,
 )
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import ResultStore, collect, stores_equal
 from anynet_study.store.frames import encode
 from anynet_study.store.records import RUN

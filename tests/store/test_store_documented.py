@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from store_factory import failed, make_store, record
 
-from anynet_study.metrics import CURVES
+from anynet_study.core.metrics import CURVES
 from anynet_study.store import ResultStore
 from anynet_study.store.records import TEXTS
 

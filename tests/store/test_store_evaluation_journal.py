@@ -8,7 +8,7 @@ import pytest
 from evaluation_factory import evaluation, write_evaluations
 from store_factory import failed, record, write_journal
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import (
     EvaluationRecord,
     EvaluationWriter,

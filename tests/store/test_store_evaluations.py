@@ -13,7 +13,7 @@ from evaluation_factory import COLUMNS, EVALUATIONS, RUNS, make_evaluated
 from store_factory import ARCHITECTURES
 from tiny_study import typing_in
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import EvaluationRecord, ResultStore, run_sql, select, to_pandas
 from anynet_study.store.exporting import export
 

@@ -20,7 +20,7 @@ from evaluation_factory import (
 )
 from store_factory import failed, gather, make_store, record, write_journal
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import ResultStore, ResultStores, run_sql, stores_equal
 from anynet_study.store.importing import Files, ImportOptions, import_results
 from anynet_study.store.integrity import verify

@@ -13,8 +13,8 @@ from command import in_this_process
 from import_factory import imported, written
 from store_factory import as_ordinary_user, datasets, failed, make_store, record, write_journal
 
+from anynet_study.core.errors import UserError
 from anynet_study.design_space import DesignSpace, Population
-from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, collect, stores_equal
 from anynet_study.store.exporting import export, import_bundle
 

@@ -20,9 +20,9 @@ from evaluation_factory import EVALUATIONS, make_evaluated
 from quick import slow_but
 from store_factory import failed, gather, make_store, record, write_journal
 
+from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import CURVES
 from anynet_study.design_space import Population
-from anynet_study.errors import UserError
-from anynet_study.metrics import CURVES
 from anynet_study.store import (
     ResultStore,
     ResultStores,

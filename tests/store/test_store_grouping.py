@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from store_factory import failed, make_store, record, selected
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import ResultStore, select
 from anynet_study.store.querying import FUNCTIONS
 

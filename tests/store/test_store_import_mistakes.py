@@ -9,7 +9,7 @@ import pytest
 from import_factory import imported, written
 from store_factory import make_store, record
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store.importing import read_sidecar
 
 

@@ -13,7 +13,7 @@ from import_factory import imported, written
 from scipy.stats import binomtest
 from store_factory import make_store, record
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import ResultStore, stores_equal
 
 RNG = np.random.default_rng(0)

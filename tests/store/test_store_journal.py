@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from store_factory import as_ordinary_user, failed, record, write_journal
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import JournalWriter, RunRecord, read_journal, read_journals
 from anynet_study.store.frames import encode
 from anynet_study.store.records import RUN

@@ -14,7 +14,7 @@ from store_factory import ARCHITECTURES, DATASETS, datasets, record, selected, w
 from typer.testing import CliRunner
 
 from anynet_study.cli.query import query as command
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import ResultStore, collect, select, stores_equal
 
 #: Depth of the stages of the three architectures.

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from anynet_study.cli.query import query as command
 from anynet_study.cli.rows import _write_json, write_rows
-from anynet_study.errors import UserError
-from anynet_study.sql import engine, fetch
+from anynet_study.core.errors import UserError
+from anynet_study.core.sql import engine, fetch
 from anynet_study.store import ResultStore, select
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0)]

@@ -17,9 +17,9 @@ from store_factory import (
     record,
 )
 
-from anynet_study.errors import UserError
-from anynet_study.files import sha256_of
-from anynet_study.metrics import Metric, auroc_interval, error_interval
+from anynet_study.core.errors import UserError
+from anynet_study.core.files import sha256_of
+from anynet_study.core.metrics import Metric, auroc_interval, error_interval
 from anynet_study.store import (
     ResultStore,
     RunRecord,

@@ -18,7 +18,7 @@ from store_factory import (
     write_journal,
 )
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import (
     ResultStore,
     ResultStores,

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_factory import failed, make_store, record
 
-from anynet_study import sql as module
-from anynet_study.errors import UserError
+from anynet_study.core import sql as module
+from anynet_study.core.errors import UserError
 from anynet_study.store import ResultStore, run_sql
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0)]

@@ -15,10 +15,10 @@ from import_factory import imported, written
 from store_factory import make_store, record
 from tiny_study import Type, tree
 
-from anynet_study import sql as module
 from anynet_study.cli.rows import write_rows
 from anynet_study.cli.terminal import Terminal as PlainTerminal
-from anynet_study.errors import UserError
+from anynet_study.core import sql as module
+from anynet_study.core.errors import UserError
 from anynet_study.store import ResultStore, run_sql
 from anynet_study.store.hdf5 import Objects, fixed_texts, set_text
 
@@ -123,7 +123,7 @@ def test_a_table_of_more_cells_than_are_read_is_refused(
     type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Equal cells take next to nothing in a file."""
-    monkeypatch.setattr("anynet_study.sheets.MOST_CELLS", 1000)
+    monkeypatch.setattr("anynet_study.core.sheets.MOST_CELLS", 1000)
     rows = pa.table({name: pa.repeat(name, 501) for name in ("image", "caption")})
     pq.write_table(rows, "t.parquet", row_group_size=100)
     for command in (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from store_factory import record, write_journal
 
-from anynet_study.errors import UserError
+from anynet_study.core.errors import UserError
 from anynet_study.store import Seen, finished_runs, to_tensorboard, to_wandb
 
 CURVES = {"test_error": np.array([40, 30], np.float32), "train_loss": np.array([2, np.nan])}

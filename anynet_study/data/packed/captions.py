@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 
+from anynet_study.core.errors import UserError
 from anynet_study.data.packed.dataset import CAPTIONS, PackedDataset
 from anynet_study.data.packed.digests import add_file
 from anynet_study.data.packed.manifest import image_names
-from anynet_study.errors import UserError
 
 
 def add_captions(dataset: PackedDataset, said: Mapping[str, Sequence[str]]) -> int:

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.core.errors import UserError
 from anynet_study.data.packed.digests import check_files, has_digests, write_digests
 from anynet_study.data.packed.form import (
     Form,
@@ -28,7 +29,6 @@ from anynet_study.data.packed.meta import (
     damaged,
     read_meta,
 )
-from anynet_study.errors import UserError
 
 #: (N,) int64, the class of each image; or, multi-label, (N, classes) uint8, 1 where it has it.
 Labels = NDArray[Any]

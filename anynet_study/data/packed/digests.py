@@ -11,9 +11,9 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from anynet_study.core.files import read_regular, write_text
+from anynet_study.core.progress import Report, progress_if_long
 from anynet_study.data.packed.meta import damaged
-from anynet_study.files import read_regular, write_text
-from anynet_study.progress import Report, progress_if_long
 
 DIGESTS, CHECKED = "digests.json", "checked.json"
 BLOCK = 16 << 20

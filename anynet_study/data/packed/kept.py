@@ -3,10 +3,10 @@
 import filecmp
 from pathlib import Path
 
+from anynet_study.core.files import naming, replacing_folder
 from anynet_study.data.packed.dataset import CAPTIONS, PackedDataset
 from anynet_study.data.packed.digests import DIGESTS, check_kept, has_digests
 from anynet_study.data.packed.meta import SPLITS
-from anynet_study.files import naming, replacing_folder
 
 KINDS = ("labels", "moments")
 FILES = ("meta.json", *(f"{split}_{kind}.npy" for split in SPLITS for kind in KINDS))

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.core.errors import UserError, printable
+from anynet_study.core.files import replacing
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.form import image_digest
 from anynet_study.data.packed.images import Images
 from anynet_study.data.packed.meta import SPLITS, Duplicates, Split
 from anynet_study.data.source.encoded import CONTENT_BYTES
-from anynet_study.errors import UserError, printable
-from anynet_study.files import replacing
 
 FILE = "split.csv"
 COLUMNS = ("image", "blake3", "split", "class", "group")

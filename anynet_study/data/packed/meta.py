@@ -8,9 +8,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from anynet_study.core.errors import UserError
+from anynet_study.core.files import read_regular
 from anynet_study.data.packed.form import Form, Store
-from anynet_study.errors import UserError
-from anynet_study.files import read_regular
 
 SCHEMA_VERSION = 2
 Split = Literal["train", "test"]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from anynet_study.errors import UserError
-from anynet_study.files import beside, put_folder, remove_left
+from anynet_study.core.errors import UserError
+from anynet_study.core.files import beside, put_folder, remove_left
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

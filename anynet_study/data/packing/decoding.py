@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.core.errors import WorkFailedError
 from anynet_study.data.packed.form import Form, moments_of
 from anynet_study.data.packed.jpeg import stored_jpeg
 from anynet_study.data.source.encoded import (
@@ -32,7 +33,6 @@ from anynet_study.data.source.encoded import (
     members_of,
 )
 from anynet_study.data.source.images import Decoder
-from anynet_study.errors import WorkFailedError
 
 #: Decoded bytes, and images, of one chunk at most: the unit of work of a process.
 CHUNK_BYTES, CHUNK_IMAGES = 4 << 20, 256

@@ -11,6 +11,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.core.errors import UserError, printable
+from anynet_study.core.files import write_text
+from anynet_study.core.progress import progress
 from anynet_study.data.packed.dataset import Labels, class_counts
 from anynet_study.data.packed.digests import write_digests
 from anynet_study.data.packed.form import Form, Store, images_digest, labels_digest
@@ -33,9 +36,6 @@ from anynet_study.data.packing.writers import image_writer
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.source.encoded import CONTENT_BYTES
 from anynet_study.data.source.source import Source
-from anynet_study.errors import UserError, printable
-from anynet_study.files import write_text
-from anynet_study.progress import progress
 
 StoreOption = Literal["auto", "raw", "jpeg"]
 #: Of itself, only a dataset with more bytes of pixels is stored as JPEG files.

@@ -5,9 +5,9 @@ from pathlib import PurePosixPath
 
 from pydantic import BaseModel, ConfigDict
 
+from anynet_study.core.errors import counted, printable, some_of
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.source.source import Source
-from anynet_study.errors import counted, printable, some_of
 
 #: Classes, and unreadable images, that are shown.
 SHOWN = 10

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.core.errors import UserError, first_line
 from anynet_study.data.readers import names
 from anynet_study.data.readers.listing import Listing, Reader
 from anynet_study.data.readers.safe_files import read_npy
@@ -29,7 +30,6 @@ from anynet_study.data.source.archives import OF_HDF5
 from anynet_study.data.source.member import Member, Window
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, first_line
 
 LAYOUT = "arrays"
 #: Bytes of all arrays of a file that are read into memory; those of .npy files stay on the disk.

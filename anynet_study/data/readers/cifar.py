@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.core.errors import UserError, first_line
 from anynet_study.data.readers.listing import Example, Listing, Reader, require
 from anynet_study.data.readers.safe_files import byte_rows, load_dictionary, read_npy
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, first_line
 
 NEW_LAYOUT = "CIFAR-10.1"
 SIDE = 32

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from shlex import quote
 
+from anynet_study.core.errors import UserError, counted, listed, some_of
+from anynet_study.core.sheets import NO_WIDTH
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.readers.names import no_classes, not_read, part_of
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted, listed, some_of
-from anynet_study.sheets import NO_WIDTH
 
 CLASS_IMAGE, SPLIT_CLASS_IMAGE = "class/image", "split/class/image"
 #: Files named in a note.

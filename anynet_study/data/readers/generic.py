@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from anynet_study.core.errors import UserError, counted, some_of
+from anynet_study.core.sheets import normal_form
 from anynet_study.data.readers import names
 from anynet_study.data.readers.folders import (
     CLASS_IMAGE,
@@ -37,8 +39,6 @@ from anynet_study.data.readers.table_rows import Row, Rows, listing_of, read_row
 from anynet_study.data.source import parquet
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted, some_of
-from anynet_study.sheets import normal_form
 
 #: Columns named in a message.
 SHOWN = 8
@@ -84,7 +84,7 @@ def _read_table(source: Source, root: Folder) -> Listing:
 def _from_tables(
     source: Source, root: Folder, tables: list[ImageTable], others: dict[str, str]
 ) -> Listing:
-    """The same from the tables and the other files that `find_tables` found."""
+    """List the images by the tables and the other files that `find_tables` found."""
     labelled = [table for table in tables if table.sure and table.labels]
     labelled = labelled or [table for table in tables if table.labels]
     if unclear := next((table for table in labelled if table.contrary), None):

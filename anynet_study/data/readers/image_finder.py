@@ -4,10 +4,10 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from anynet_study.core.errors import UserError
 from anynet_study.data.readers.safe_files import checked_id
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError
 
 
 class ImageFinder:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from anynet_study.core.errors import UserError, some_of
+from anynet_study.core.sheets import JSON_LINES, Csv, column_called, is_missing, normal_form, number
 from anynet_study.data.readers import names
 from anynet_study.data.readers.image_finder import ImageFinder
 from anynet_study.data.readers.safe_files import read_records
 from anynet_study.data.readers.sidecars import sidecar_records, sidecars_in
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, some_of
-from anynet_study.sheets import JSON_LINES, Csv, column_called, is_missing, normal_form, number
 
 LAYOUT = "table of images"
 #: Options that say how tables are read, and those of them that make a table of a folder.

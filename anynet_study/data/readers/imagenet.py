@@ -7,13 +7,13 @@ are not in the order of the wnids; its `meta.mat` says which is which. Kaggle ha
 import re
 from pathlib import PurePosixPath
 
+from anynet_study.core.errors import UserError, first_line
 from anynet_study.data.readers.folders import read_classes
 from anynet_study.data.readers.imagenet_kit import leaf_wnids
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.readers.safe_files import read_table
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, first_line
 
 KIT_LAYOUT, KAGGLE_LAYOUT = "ImageNet (tars and development kit)", "ImageNet (Kaggle)"
 TRUTH, META = "ILSVRC2012_validation_ground_truth.txt", "meta.mat"

@@ -2,6 +2,7 @@
 
 import re
 
+from anynet_study.core.errors import UserError
 from anynet_study.data.packed.meta import read_meta
 from anynet_study.data.packed.root import dataset_folder
 from anynet_study.data.readers.folders import read_classes
@@ -10,7 +11,6 @@ from anynet_study.data.readers.safe_files import read_json, read_texts
 from anynet_study.data.source.encoded import Inside
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError
 
 V2_LAYOUT, WNID_LAYOUT = "ImageNetV2", "ImageNet shift (wnid folders, test only)"
 OBJECTNET_LAYOUT = "ObjectNet"

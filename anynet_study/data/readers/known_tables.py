@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from anynet_study.core.errors import UserError
+from anynet_study.core.sheets import SEVERAL
 from anynet_study.data.readers.image_finder import ImageFinder
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.readers.safe_files import (
@@ -16,8 +18,6 @@ from anynet_study.data.readers.safe_files import (
 from anynet_study.data.readers.table_rows import Row, Rows, listing_of
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError
-from anynet_study.sheets import SEVERAL
 
 
 def _has_columns(source: Source, root: Folder, table: str, columns: Sequence[str]) -> bool:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.core.errors import UserError
 from anynet_study.data.source.encoded import Area, Channels, Crop, Encoded
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)

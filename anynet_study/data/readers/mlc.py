@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from dataclasses import replace
 
+from anynet_study.core.errors import UserError, some_of
 from anynet_study.data.readers.folders import read_as
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.source.encoded import Around
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder, is_image
-from anynet_study.errors import UserError, some_of
 
 POINTS_LAYOUT, PATCHES_LAYOUT = "MLC (photos with points)", "MLC (patches)"
 #: The nine that the study keeps.

@@ -8,8 +8,8 @@ import re
 from collections.abc import Collection
 from pathlib import PurePosixPath
 
+from anynet_study.core.sheets import normal_form
 from anynet_study.data.source.archives import OF_HDF5
-from anynet_study.sheets import normal_form
 
 #: Columns of images and of classes, the surest first.
 IMAGE = (
@@ -139,7 +139,7 @@ def _words(name: str) -> list[str]:
 
 
 def no_classes(names: Collection[str]) -> list[str]:
-    """Those of names of folders that say part of a dataset, not a class.
+    """Pick the names of folders that say part of a dataset, not a class.
 
     A name of such words and numbers alone (images_001, train-000000), and all where they have such
     words and are otherwise the same (X_Training_Input, X_Test_Input), all name a split, or are

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from shlex import quote
 
+from anynet_study.core.errors import UserError, counted, some_of
 from anynet_study.data.readers import (
     arrays,
     cifar,
@@ -26,7 +27,6 @@ from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.source.archives import archive_stem
 from anynet_study.data.source.source import OF_ALL_LAYOUTS, Source
 from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder
-from anynet_study.errors import UserError, counted, some_of
 
 #: Known layouts, by the datasets of the catalogue that come in them.
 KNOWN: dict[Reader, tuple[str, ...]] = {

@@ -15,12 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.data.source import parquet
-from anynet_study.data.source.archives import Budget, archive_stem
-from anynet_study.data.source.member import Member, Window
-from anynet_study.data.source.source import Source
-from anynet_study.errors import UserError, first_line
-from anynet_study.sheets import (
+from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.sheets import (
     JSON_LINES,
     NO_WIDTH,
     SEPARATORS,
@@ -30,6 +26,10 @@ from anynet_study.sheets import (
     parse_csv,
     parse_json,
 )
+from anynet_study.data.source import parquet
+from anynet_study.data.source.archives import Budget, archive_stem
+from anynet_study.data.source.member import Member, Window
+from anynet_study.data.source.source import Source
 
 #: Most bytes of a table, and of a JSON file: parsed they take several times as much memory.
 TABLE_BYTES, JSON_BYTES = 128 << 20, 64 << 20

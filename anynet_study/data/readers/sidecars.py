@@ -7,12 +7,12 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 
+from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.sheets import Csv
 from anynet_study.data.readers import names
 from anynet_study.data.readers.safe_files import as_text
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, first_line
-from anynet_study.sheets import Csv
 
 CLASS, ENDINGS = "cls", (".cls", ".json", ".txt", ".xml")
 #: Most bytes of one such file.

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
+from anynet_study.core.errors import UserError, counted, listed
+from anynet_study.core.sheets import SEVERAL
 from anynet_study.data.readers import names
 from anynet_study.data.readers.image_tables import ImageTable
 from anynet_study.data.readers.listing import Example, Listing, Unread
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
-from anynet_study.errors import UserError, counted, listed
-from anynet_study.sheets import SEVERAL
 
 #: Cells of a column of classes where there is none; where classes are numbers from 0, -1 too.
 NO_CLASS = {"", "na", "n/a", "nan", "null"}

@@ -22,9 +22,9 @@ from typing import IO, Any, Literal, NamedTuple, Self
 
 import pyarrow as pa
 
+from anynet_study.core.errors import UserError, first_line
 from anynet_study.data.source import parquet
 from anynet_study.data.source.member import Member, Window
-from anynet_study.errors import UserError, first_line
 
 #: Endings of the names of archives.
 SUFFIXES = (

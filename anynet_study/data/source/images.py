@@ -12,6 +12,7 @@ from blake3 import blake3
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
+from anynet_study.core.errors import first_line
 from anynet_study.data.source.encoded import (
     CONTENT_BYTES,
     Channels,
@@ -20,7 +21,6 @@ from anynet_study.data.source.encoded import (
     UnreadableImageError,
 )
 from anynet_study.data.source.member import Member
-from anynet_study.errors import first_line
 
 #: A JPEG of more pixels is decoded at 1/2, 1/4 or 1/8 where that leaves twice what is needed.
 LARGE_PIXELS = 1 << 22

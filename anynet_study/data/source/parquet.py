@@ -12,8 +12,8 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anynet_study.core.sheets import SEVERAL, Csv
 from anynet_study.data.source.tree import is_image
-from anynet_study.sheets import SEVERAL, Csv
 
 #: First bytes of a Parquet file.
 MAGIC = b"PAR1"

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 
+from anynet_study.core.errors import UserError
+from anynet_study.core.progress import progress
 from anynet_study.data.source import parquet
 from anynet_study.data.source.archives import Budget, archive_stem, is_archive, unpack
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.tree import Folder, is_image, tree_of_folder, tree_of_names
-from anynet_study.errors import UserError
-from anynet_study.progress import progress
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Source:
         ]
 
     def with_archives_open(self) -> "Source | None":
-        """The same with its archives as folders of their stems; None if it has none.
+        """Open the archives of this source as folders of their stems; None if it has none.
 
         UserError if an archive is hostile or damaged; archives too deep inside others stay closed.
         """

@@ -8,7 +8,7 @@ Tables, `predictions` and other stores are read into `files` of one form, which 
 together.
 """
 
-from anynet_study.sheets import read_parquet, read_sheet
+from anynet_study.core.sheets import read_parquet, read_sheet
 from anynet_study.store.importing.build import (
     Files,
     ImportReport,

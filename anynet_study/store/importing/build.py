@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anynet_study.errors import UserError
-from anynet_study.files import replacing
-from anynet_study.provenance import code_version
-from anynet_study.sheets import first_repeat, read_sheet
+from anynet_study.core.errors import UserError
+from anynet_study.core.files import replacing
+from anynet_study.core.provenance import code_version
+from anynet_study.core.sheets import first_repeat, read_sheet
 from anynet_study.store.deduplicate import Arranged, arrange, split
 from anynet_study.store.exporting import checked_bundle
 from anynet_study.store.hdf5 import creating
@@ -188,7 +188,7 @@ def _put_together(found: Sequence[ImportedFile], known: Known) -> tuple[Contents
 
 
 def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
-    """The same cell in two files, among runs that are analysed; or the same run_id."""
+    """Refuse a cell that two files have, among runs that are analysed, or a run_id of two files."""
     runs = records.runs
     names = ("architecture", "dataset", "recipe")
     cells = to_pandas(runs.select([*names, "replicate"]))

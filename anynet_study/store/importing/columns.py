@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from anynet_study.errors import UserError, some_of
-from anynet_study.sheets import Sheet, column_called, normal_form, quoted
+from anynet_study.core.errors import UserError, some_of
+from anynet_study.core.sheets import Sheet, column_called, normal_form, quoted
 
 Quantity = Literal["error", "accuracy"]
 Unit = Literal["percent", "fraction"]
@@ -95,7 +95,7 @@ STAGE = re.compile(r"[dwbgs][0-9]{1,2}")
 
 
 def stage_columns(columns: Collection[str]) -> list[str]:
-    """Those that describe the stages of networks; none where d1 and w1 do not say that they do."""
+    """List the columns that describe stages of networks; none unless d1 and w1 say that they do."""
     staged = set(columns) >= STAGES_TOLD_BY
     return [name for name in columns if staged and STAGE.fullmatch(name)]
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from anynet_study.core.errors import UserError, first_line, some_of
+from anynet_study.core.metrics import Metric
+from anynet_study.core.sheets import read_sheet, typed
 from anynet_study.design_space import LETTERS, Architecture, columns_of
-from anynet_study.errors import UserError, first_line, some_of
-from anynet_study.metrics import Metric
-from anynet_study.sheets import read_sheet, typed
 from anynet_study.store.layout import COLUMNS as OF_STORE
 
 _HEXADECIMAL = frozenset("0123456789abcdef")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from anynet_study.sheets import normal_form
+from anynet_study.core.sheets import normal_form
 
 Kind = Literal["dataset", "description", "unclear"]
 Values = NDArray[np.float64]

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.files import sha256_of
-from anynet_study.metrics import CURVES
+from anynet_study.core.files import sha256_of
+from anynet_study.core.metrics import CURVES
 from anynet_study.store.importing.columns import TableAccount
 from anynet_study.store.layout import COLUMNS
 from anynet_study.store.predictions import (
@@ -151,7 +151,7 @@ def _copy_arrays(file: h5py.File, runs: pa.Table, evaluations: pa.Table, arrays:
 def _predictions(
     groups: Sequence[tuple[NDArray[Any], h5py.Dataset]], lengths: NDArray[Any]
 ) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-    """Those of all rows, end to end, and how many each has."""
+    """Join the predictions of all rows, end to end; also return how many each row has."""
     pieces = [np.empty(0, np.uint16)] * len(lengths)
     for rows, classes in groups:
         for row, line in zip(rows.tolist(), classes[()], strict=True):

@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError
-from anynet_study.sheets import (
+from anynet_study.core.errors import UserError
+from anynet_study.core.sheets import (
     Sheet,
     column_called,
     first_repeat,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anynet_study.errors import UserError, listed, some_of
-from anynet_study.sheets import Sheet, normal_form, quoted
+from anynet_study.core.errors import UserError, listed, some_of
+from anynet_study.core.sheets import Sheet, normal_form, quoted
 from anynet_study.store.importing.columns import ImportOptions, Roles
 from anynet_study.store.importing.evidence import (
     Verdict,

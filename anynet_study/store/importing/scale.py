@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError
-from anynet_study.sheets import quoted
+from anynet_study.core.errors import UserError
+from anynet_study.core.sheets import quoted
 from anynet_study.store.importing.columns import ImportOptions, Quantity
 from anynet_study.store.importing.evidence import ARROWS, SAYS, said_by, words_of
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError
-from anynet_study.sheets import Cell, Sheet, normal_form, written
+from anynet_study.core.errors import UserError
+from anynet_study.core.sheets import Cell, Sheet, normal_form, written
 from anynet_study.store.importing.columns import (
     AND,
     ANY,

@@ -11,9 +11,9 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError
-from anynet_study.metrics import Metric
-from anynet_study.sheets import (
+from anynet_study.core.errors import UserError
+from anynet_study.core.metrics import Metric
+from anynet_study.core.sheets import (
     Sheet,
     column_called,
     first_repeat,
@@ -245,7 +245,7 @@ def errors_of_table(sheet: Sheet, options: ImportOptions, known: Known) -> Error
 
     Raises UserError as `understand` does, and for a table of several recipes.
     """
-    from anynet_study.apr import single_runs
+    from anynet_study.core.metrics import single_runs
 
     understood = understand(sheet, options, known)
     frame = understood.cells.frame.assign(error=understood.errors)

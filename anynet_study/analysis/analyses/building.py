@@ -1,0 +1,104 @@
+"""What analyses are built of: tables of several parts, room on a figure, phrases."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from anynet_study.analysis.analysis import check_room
+from anynet_study.analysis.plots import wording
+from anynet_study.core.errors import UserError, listed
+
+#: Tables by what tells them apart, each made when it is its turn.
+Parts = dict[tuple[str, ...], Callable[[], pd.DataFrame]]
+
+#: Datasets that a figure has room for.
+MOST_IN_MATRIX = 20
+MOST_IN_HEATMAP = 60
+#: How points of the best and worst are marked; {of} is where they are the best.
+MARKED = (
+    "{{rho}}: {{correlation}}, with its {{level}} bootstrap interval. Orange triangles: the ten "
+    "lowest errors on the {of}; red crosses: the ten highest (a quarter of the architectures at "
+    "most). Errors far above all others, such as those of diverged runs, are off the scale and "
+    "drawn at the edge."
+)
+#: Up to this many datasets are named in a sentence, more are counted.
+NAMED = 6
+
+
+def stacked(
+    keys: Sequence[str], parts: Parts, report: Callable[[float], None] = lambda share: None
+) -> pd.DataFrame:
+    """One table of several, told apart by `keys`; a part that is refused is a row that says why.
+
+    `report` is told which share of the parts is made.
+
+    Raises UserError, with the first reason, where all are, and where there are no parts.
+    """
+    made, refused = [], []
+    attrs: dict[object, object] = {}
+    averages: list[dict[str, Any]] = []
+    for values, make in parts.items():
+        try:
+            part = make()
+            own = dict(zip(keys, values, strict=True))
+            averages += [own | row for row in part.attrs.get("averages", [])]
+            attrs |= part.attrs
+        except UserError as error:
+            refused.append(str(error))
+            part = pd.DataFrame({"note": [str(error)]})
+        named = pd.DataFrame(dict(zip(keys, values, strict=True)), index=part.index)
+        made.append(pd.concat([named, part], axis="columns"))
+        report(len(made) / len(parts))
+    if len(refused) == len(made):
+        raise UserError(refused[0] if refused else "there is nothing to compare")
+    table = pd.concat([part for part in made if len(part)], ignore_index=True)
+    table = table.fillna({"note": ""}) if "note" in table else table
+    table.attrs = attrs | ({"averages": averages} if averages else {})
+    return table
+
+
+def with_averages(table: pd.DataFrame, name: str, called: str = "average") -> pd.DataFrame:
+    """The table for people: its averages (`attrs`) are last rows, `called` so in column `name`."""
+    last = pd.DataFrame(table.attrs.get("averages", []))
+    if last.empty:
+        return table
+    last = last[[column for column in last if column in table]]  # others are not shown
+    texts = table.select_dtypes(["object", "string"]).columns.difference(last.columns)
+    last = last.assign(**{**dict.fromkeys(texts, ""), name: called})
+    return pd.concat([table, last], ignore_index=True)
+
+
+def drawable_errors(errors: pd.DataFrame) -> pd.DataFrame:
+    """The errors of the datasets that have any; a panel each."""
+    known = errors.dropna(axis="columns", how="all")
+    if known.empty:
+        raise UserError("no run has an error")
+    check_room(known.shape[1])
+    return known
+
+
+def some(names: Sequence[str], total: int, what: str = "datasets") -> str:
+    """Name a few datasets, count many; `what` they are all called."""
+    if len(names) == total > 1:
+        return f"both {what}" if total == 2 else f"all {total} {what}"
+    return listed(names) if len(names) <= NAMED else f"{len(names)} of {total} {what}"
+
+
+def any_of(names: Sequence[str], total: int, what: str = "datasets") -> str:
+    """List names after a negation, where "not to all" would leave open to which."""
+    if len(names) == total > 1:
+        return f"either of the two {what}" if total == 2 else f"any of the {total} {what}"
+    return some(names, total, what)
+
+
+def with_interval(row: pd.Series, name: str = "estimate") -> str:
+    """`0.81 [0.62, 0.91]`: a number of a row with its interval.
+
+    Its ends are in x_low and x_high of a number x, or else in low and high.
+    """
+    before = f"{name}_" if f"{name}_low" in row else ""
+    low, high = row[f"{before}low"], row[f"{before}high"]
+    if pd.isna(low):
+        return f"{wording.number(row[name])} (no interval)"
+    return wording.estimate(row[name], low, high)

@@ -1,0 +1,246 @@
+"""What of an architecture drives its errors (paper 1, sections 4.4 and 6.2.2)?"""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from anynet_study.analysis import apr, plots
+from anynet_study.analysis.analyses.building import MARKED, drawable_errors, some
+from anynet_study.analysis.analysis import Analysis, StudyFigure
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import UserError, listed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Trees of each forest.
+TREES = 100
+
+
+def drivers(study: Study) -> pd.DataFrame:
+    """Cumulative depth and width."""
+    return apr.drivers(study.staged(study.errors), study.population, **study.weighted)
+
+
+def driver(parameter: str, name: str, title: str) -> StudyFigure[Study]:
+    """A figure of the errors on each dataset against one parameter."""
+
+    def data(study: Study) -> pd.DataFrame:
+        return plots.driver_data(
+            drawable_errors(study.staged(study.errors)), study.population, parameter
+        )
+
+    def draw(study: Study, _: pd.DataFrame) -> "Figure":
+        errors, table = drawable_errors(study.staged(study.errors)), study.table("drivers")
+        return plots.driver_grid(errors, study.population, parameter, table, study.metrics)
+
+    return StudyFigure(
+        name=name,
+        title=title,
+        caption=f"Each architecture's {parameter} over its stages, against its test error on each "
+        f"dataset. A positive {{rho}} says that the error grows with it. "
+        f"{MARKED.format(of='dataset')}",
+        draw=draw,
+        data=data,
+        column="estimate",
+        expected=True,
+    )
+
+
+def driver_flips(drivers: pd.DataFrame) -> list[str]:
+    """Where deeper or wider architectures are better on some datasets and worse on others."""
+    sentences, idle = [], []
+    for parameter, rows in drivers.groupby("parameter", sort=False):
+        sure = rows["p_holm"] <= 1 - drivers.attrs.get("level", 0.95)
+        worse = list(rows.loc[sure & (rows["estimate"] > 0), "dataset"])
+        better = list(rows.loc[sure & (rows["estimate"] < 0), "dataset"])
+        effects = [(better, "lower"), (worse, "higher")]
+        total = len(rows)
+        said = [f"{effect} errors on {some(names, total)}" for names, effect in effects if names]
+        if said:
+            sentences.append(f"More {parameter} goes with {', but with '.join(said)}.")
+        else:
+            idle.append(str(parameter))
+    if idle:
+        neither = " or ".join(idle)
+        sentences.append(f"It is undecided everywhere whether errors rise or fall with {neither}.")
+    return sentences
+
+
+DRIVERS = Analysis[Study](
+    name="drivers",
+    title="Correlation of the errors with the architecture (positive: more is worse)",
+    table=drivers,
+    question="Do deeper or wider architectures err less?",
+    formula="ρ(error, sum of the stages' depths) and ρ(error, sum of their widths)",
+    source="paper 1, section 4.4 and Table 4",
+    avoid=(
+        "as the effect of depth alone: at equal FLOPs, deeper is narrower; `stages` holds "
+        "FLOPs and parameters fixed"
+    ),
+    needs=("population",),
+    headings={"estimate": "correlation", "p": "", "p_holm": "p (Holm)"},
+    figures=(
+        driver("cumulative depth", "depth", "Cumulative depth"),
+        driver("cumulative width", "width", "Cumulative width"),
+    ),
+    say=lambda study, table: driver_flips(table) + ([study.stageless] if study.stageless else []),
+    topic="Drivers",
+    section="drivers",
+    shown="open",
+    expected=True,
+)
+
+
+def stages(study: Study) -> pd.DataFrame:
+    """Every parameter of every stage, raw and given what all of them cost."""
+    return apr.stage_drivers(study.staged(study.errors), study.population, **study.weighted)
+
+
+def stage_flips(stages: pd.DataFrame) -> list[str]:
+    """Parameters that help on one dataset and hurt on another."""
+    said = []
+    for column, how in (("flips", ""), ("partial_flips", " at equal FLOPs and parameters")):
+        flips = set(stages.loc[stages[column].astype(bool), "parameter"])
+        flipping = [name for name in dict.fromkeys(stages["parameter"]) if name in flips]
+        if flipping:
+            said.append(
+                f"These help on one dataset and hurt on another{how}: {listed(flipping)} "
+                "(d depth, w width, b bottleneck ratio, g group width of a stage; corrected for "
+                "the number of tests)."
+            )
+    return said
+
+
+def draw_given(study: Study, table: pd.DataFrame) -> "Figure":
+    """The partial correlations."""
+    if table["partial"].isna().all():
+        raise UserError("all architectures have the same FLOPs and parameters, or unknown ones")
+    return plots.stage_driver_heatmap(table, "partial")
+
+
+STAGES = Analysis[Study](
+    name="stages",
+    title="Correlation of the errors with every parameter, and given FLOPs and parameters",
+    table=stages,
+    question="Which parameters of which stages correlate with the errors, also at equal cost?",
+    formula="ρ(error, parameter of a stage), and the partial ρ given FLOPs and parameters",
+    source="paper 1, section 4.4",
+    avoid=(
+        "to rank parameters that correlate with each other, as the widths of neighbouring stages do"
+    ),
+    needs=("population",),
+    headings={"estimate": "correlation", "p": "", "partial": "given the others", "given": ""}
+    | {"p_holm": "p (Holm)", "partial_p": "", "partial_p_holm": "p (Holm), given"}
+    | {"flips": "flips sign", "partial_flips": "flips, given"},
+    figures=(
+        StudyFigure(
+            name="stages",
+            title="Every parameter of every stage",
+            caption="{correlation} of the errors with the parameters of every stage. Blue: larger "
+            "parameters err more. Numbers: p below 0.05, corrected for all of single stages, "
+            "or of sums. Frames: what helps on one dataset and hurts on another.",
+            draw=lambda study, table: plots.stage_driver_heatmap(table),
+            column="estimate",
+        ),
+        StudyFigure(
+            name="stages-given",
+            title="Every parameter, at equal cost",
+            caption="The same at equal FLOPs and parameters: partial correlations.",
+            draw=draw_given,
+            column="estimate",
+        ),
+    ),
+    say=lambda study, table: stage_flips(table),
+    topic="Drivers",
+    section="drivers",
+    heading="Stage by stage",
+    shown="folded",
+    caption="Every parameter as a table",
+    note="d: depth, w: width, b: bottleneck ratio, g: group width. “Given the others”: at equal "
+    "FLOPs and parameters. “Flips”: significant here and, with the opposite sign, on another "
+    "dataset.",
+)
+
+
+def importance(study: Study) -> pd.DataFrame:
+    """Which parameters a forest needs to tell the errors."""
+    seed, level = study.options.seed, study.options.level
+    table = apr.importance(
+        study.staged(study.errors), study.population, trees=TREES, seed=seed, level=level
+    )
+    if table["importance"].isna().all():
+        raise UserError("there are too few architectures for a forest")
+    return table
+
+
+IMPORTANCE = Analysis[Study](
+    name="importance",
+    title="Importance of every parameter to a forest that predicts ranks (share of their variance)",
+    table=importance,
+    question="Which parameters predict the errors?",
+    formula="decrease of the R² of predicted ranks of errors, on held-out architectures, when the "
+    "values of a parameter are shuffled",
+    source="Breiman 2001; Nadeau and Bengio 2003 for the interval",
+    avoid=(
+        "where R² is not above 0: the forest has learned nothing, and its importances mean nothing"
+    ),
+    needs=("population",),
+    headings={"r2": "R² of the forest", "r2_oob": "out of bag"},
+    figures=(
+        StudyFigure(
+            name="importance",
+            title="Importance to a forest",
+            caption="How much worse a forest predicts the ranks of architectures that it has not "
+            "seen when one parameter is shuffled, as a share of their variance.",
+            draw=lambda study, table: plots.importance_grid(table),
+            panels="dataset",
+        ),
+    ),
+    section="drivers",
+    shown="folded",
+    caption="Importance as a table",
+)
+
+
+def training_drivers(study: Study) -> pd.DataFrame:
+    """Do deeper or wider architectures fit the training images better?"""
+    return apr.drivers(study.staged(study.training_errors), study.population, **study.weighted)
+
+
+TRAINING_DRIVERS = Analysis[Study](
+    name="training-drivers",
+    title="Correlation of the training errors with the architecture",
+    table=training_drivers,
+    question="Do deeper or wider architectures fit the training images better?",
+    formula="ρ(training error of the last epoch, sum of depths), and with the sum of widths",
+    source="paper 1, section 6.1.5 and Figure A4B",
+    avoid=(
+        "to compare recipes with different augmentation: training errors are those on augmented "
+        "images"
+    ),
+    needs=("training_errors", "population"),
+    headings={"estimate": "correlation", "p_holm": "p (Holm)"},
+    figures=(
+        StudyFigure(
+            name="fitting",
+            title="Training error and depth",
+            caption="Each architecture's cumulative depth against its error on the training "
+            "images.",
+            draw=lambda study, _: plots.driver_grid(
+                study.staged(study.training_errors),
+                study.population,
+                "cumulative depth",
+                study.table("training-drivers"),
+                metrics=dict.fromkeys(study.training_errors, "training"),
+            ),
+            data=lambda study: plots.driver_data(
+                study.staged(study.training_errors), study.population, "cumulative depth"
+            ),
+            panels="dataset",
+        ),
+    ),
+    section="drivers",
+    shown="folded",
+    caption="Training errors and the architecture",
+)

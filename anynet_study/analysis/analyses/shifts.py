@@ -1,0 +1,423 @@
+"""Further test sets: lines, gaps, ranks and robustness (papers 2, 4 and 5)."""
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from anynet_study.analysis import apr, plots
+from anynet_study.analysis.analyses.building import (
+    Parts,
+    some,
+    stacked,
+    with_averages,
+    with_interval,
+)
+from anynet_study.analysis.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
+from anynet_study.analysis.plots import wording
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import UserError, listed, some_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def of_test_sets(
+    study: Study, make: Callable[[pd.DataFrame, str, dict[str, int] | None], pd.DataFrame]
+) -> pd.DataFrame:
+    """One table of what `make` says of each further test set.
+
+    It takes the accuracies on all test sets, the name of the further one, and the numbers of images
+    of that and of the dataset's own, where both are known.
+    """
+    parts: Parts = {}
+    for dataset, table in study.accuracies.items():
+        for name in table.columns[1:]:
+            images = image_counts(study, dataset, table[["test", name]])
+            parts[dataset, str(name)] = partial(make, table, name, images)
+    return _told(study, stacked(["dataset", "test_set"], parts, study.progress))
+
+
+def of_datasets(
+    study: Study, make: Callable[[pd.DataFrame, dict[str, int] | None], pd.DataFrame]
+) -> pd.DataFrame:
+    """One table of what `make` says of the accuracies on all test sets of each dataset."""
+    parts: Parts = {
+        (dataset,): partial(make, table, image_counts(study, dataset, table))
+        for dataset, table in study.accuracies.items()
+    }
+    return _told(study, stacked(["dataset"], parts, study.progress))
+
+
+def _told(study: Study, table: pd.DataFrame) -> pd.DataFrame:
+    """The table, with remarks on what counts as test sets, and on what does not."""
+    said = [
+        f"Further test sets of {dataset}: {listed(some_of(errors.columns[1:]))}."
+        for dataset, errors in study.test_sets.items()
+    ]
+    roles = study.known("roles")
+    for dataset, errors in study.evaluated.items():
+        used = study.test_sets.get(dataset, errors.iloc[:, :1])
+        others = [f"{name} ({study.kind_of(dataset, name)})" for name in errors if name not in used]
+        if others:
+            said.append(f"Evaluations of {dataset} that do not count: {listed(some_of(others))}.")
+    known = {
+        *study.shifts,
+        *study.shifts.values(),
+        *(roles.family | roles.targets if roles else ()),
+    }
+    idle = [name for name in study.errors if name not in known]
+    if study.shifts and idle:
+        said.append(f"Left out, as nothing says what they are: {listed(some_of(idle))}.")
+    table.attrs["remarks"] = said
+    return table
+
+
+def image_counts(study: Study, dataset: str, table: pd.DataFrame) -> dict[str, int] | None:
+    """Images of the test sets in a table; None unless all are known."""
+    known = study.images.get(dataset, {})
+    return {name: known[name] for name in table} if set(table) <= set(known) else None
+
+
+def drawn_dataset(study: Study) -> str:
+    """The dataset that figures show: the source where it has further test sets, or the first."""
+    roles, tables = study.known("roles"), study.accuracies
+    name = roles.source if roles and roles.source in tables else next(iter(tables))
+    check_room(tables[name].shape[1] - 1, MOST_PANELS, "test sets")
+    return str(name)
+
+
+def drawn_rows(study: Study, table: str) -> pd.DataFrame:
+    """The rows of a table, and its averages, that are of the dataset that figures show."""
+    rows, name = study.table(table), drawn_dataset(study)
+    drawn = rows[rows["dataset"] == name]
+    averages = [row for row in rows.attrs.get("averages", []) if row["dataset"] == name]
+    drawn.attrs = rows.attrs | {"averages": averages}
+    return drawn
+
+
+def shifts(study: Study) -> pd.DataFrame:
+    """Accuracy on a further test set as a line on that on the dataset's own."""
+
+    def lines(table: pd.DataFrame, name: str, _: object) -> pd.DataFrame:
+        x, y, fits = table["test"], table[name], []
+        for scale in ("linear", "logit"):
+            found = apr.linear_fit(x, y, scale, **study.options.intervals)
+            fits.append({"scale": scale, "drop": float(np.nanmean(x - y)), **found.row()})
+        return pd.DataFrame(fits)
+
+    return of_test_sets(study, lines)
+
+
+def lost_and_kept(shifts: pd.DataFrame, agreement: pd.DataFrame | None) -> list[str]:
+    """How much is lost on further test sets, and whether the ranking holds there.
+
+    A sentence for each test set of a dataset; where there are more than two, one for all of them.
+    """
+    lines = shifts[(shifts["scale"] == "linear") & shifts["slope"].notna()]
+    said = []
+    for dataset, rows in lines.groupby("dataset", sort=False):
+        verdicts = verdicts_on(agreement, str(dataset))
+        if len(rows) > 2:
+            said.append(_of_many(str(dataset), rows, verdicts))
+            continue
+        for _, row in rows.iterrows():
+            said.append(
+                f"On {row['test_set']}, networks trained on {dataset} {_change(row['drop'])} "
+                "points of accuracy on average; a point more on their own test set goes with "
+                f"{with_interval(row, 'slope')} points there"
+                f"{_holds(verdicts.get(row['test_set']))}."
+            )
+    return said
+
+
+def verdicts_on(agreement: pd.DataFrame | None, dataset: str) -> dict[str, str]:
+    """Whether the ranking holds on each further test set of a dataset, where that can be asked."""
+    if agreement is None:
+        return {}
+    rows = agreement[(agreement["dataset"] == dataset) & agreement["estimate"].notna()]
+    return dict(zip(rows["evaluation"], rows["holds"], strict=True))
+
+
+def _change(drop: float) -> str:
+    return f"{'lose' if drop > 0 else 'gain'} {wording.number(abs(drop))}"
+
+
+def _holds(verdict: str | None) -> str:
+    words = {
+        "yes": "and the ranking holds",
+        "no": "and the ranking does not hold",
+        "undecided": "whether the ranking holds is undecided",
+    }
+    return f", {words[verdict]}" if verdict else ""
+
+
+def _of_many(dataset: str, rows: pd.DataFrame, verdicts: dict[str, str]) -> str:
+    falling = rows.sort_values("drop", ascending=False, kind="stable")
+    most, least = falling.iloc[0], falling.iloc[-1]
+    text = (
+        f"On {len(rows)} further test sets, networks trained on {dataset} {_change(most['drop'])} "
+        f"points of accuracy on average at most (on {most['test_set']}) and "
+        f"{_change(least['drop'])} at least (on {least['test_set']})"
+    )
+    parts = []
+    for verdict, words in (
+        ("yes", "holds on"), ("no", "does not hold on"), ("undecided", "is undecided on")
+    ):  # fmt: skip
+        names = [name for name in rows["test_set"] if verdicts.get(name) == verdict]
+        if names:
+            parts.append(f"{words} {some(names, len(rows))}")
+    return f"{text}; the ranking {listed(parts)}." if parts else f"{text}."
+
+
+def draw_shifts(study: Study, _: pd.DataFrame) -> "Figure":
+    """A panel for each further test set."""
+    table = _called_by_dataset(study)
+    return plots.fit_grid(table, *_own_and_further(table))
+
+
+def drawn_shifts(study: Study) -> pd.DataFrame:
+    """The points."""
+    table = _called_by_dataset(study)
+    return plots.fit_data(table, *_own_and_further(table), level=study.options.level)
+
+
+def _called_by_dataset(study: Study) -> pd.DataFrame:
+    """The accuracies that are drawn, with the dataset's own test set under the dataset's name."""
+    dataset = drawn_dataset(study)
+    return study.accuracies[dataset].rename(columns={"test": dataset})
+
+
+def _own_and_further(table: pd.DataFrame) -> tuple[str, list[str]]:
+    own, *further = map(str, table.columns)
+    return own, further
+
+
+SHIFTS = Analysis[Study](
+    name="shifts",
+    title="Accuracy on further test sets as a line on that on the dataset's own",
+    table=shifts,
+    question=(
+        "How much accuracy is lost on a further test set, and is a point more on the own test set "
+        "a point more there?"
+    ),
+    formula=(
+        "accuracy on the further test set = a + b · accuracy on the own one, linear and in logits"
+    ),
+    source="paper 2, section 3.3 and Figure 1",
+    avoid="to extrapolate beyond the accuracies that were seen",
+    needs=("test_sets",),
+    headings={"r2": "R²", "adjusted_r2": "", "excluded": "", "missing": "", "method": ""}
+    | {"level": ""},
+    figures=(
+        StudyFigure(
+            name="shifts",
+            title="Accuracy on further test sets",
+            caption="Accuracy on further test sets against that on the dataset's own, with a line "
+            "and its {level} confidence region; dotted: equal accuracy.",
+            draw=draw_shifts,
+            data=drawn_shifts,
+        ),
+    ),
+    say=lambda study, table: lost_and_kept(table, study.get("shift-agreement")),
+    topic="Further test sets",
+    section="shifts",
+    shown="open",
+)
+
+
+def shift_agreement(study: Study) -> pd.DataFrame:
+    """Correlation of the errors on further test sets with those on the dataset's own."""
+    how = study.options.intervals
+    return of_datasets(study, lambda table, _: apr.shift_agreement(100 - table, **how))
+
+
+SHIFT_AGREEMENT = Analysis[Study](
+    name="shift-agreement",
+    title="Correlation of the errors on further test sets with those on the dataset's own",
+    table=shift_agreement,
+    question="Does the ranking hold on further test sets?",
+    formula="Spearman's ρ(error on the own test set, error on the further one)",
+    source="paper 4, Appendix B.2",
+    avoid="for test sets of a few hundred images: their sampling error lowers ρ",
+    needs=("test_sets",),
+    headings={"estimate": "correlation", "error": "mean error", "evaluation": "test set"}
+    | {"holds": "ranking holds"},
+    arrange=lambda table: with_averages(table, "evaluation"),
+    section="shifts",
+    shown="folded",
+    caption="Correlation of the errors with those on the own test set",
+)
+
+
+def gaps(study: Study) -> pd.DataFrame:
+    """What each architecture loses on a further test set, and how its rank changes."""
+    how = study.options.intervals
+    return of_test_sets(
+        study, lambda table, name, images: apr.gaps(table, "test", name, images, **how)
+    )
+
+
+def drawn_gaps(study: Study) -> pd.DataFrame:
+    """On the first further test set."""
+    rows = drawn_rows(study, "gaps").dropna(subset="gap")
+    return rows[rows["test_set"] == rows["test_set"].iloc[0]]
+
+
+GAPS = Analysis[Study](
+    name="gaps",
+    title="What is lost on a further test set, and changes of rank",
+    older_names=("sampling-gaps",),
+    table=gaps,
+    question=(
+        "What does each architecture lose on a further test set, and can that be sampling error?"
+    ),
+    formula=(
+        "gap = accuracy on the own test set - accuracy on the further one; Newcombe's interval; "
+        "gap = sampling error of the further test set, within its Clopper-Pearson interval, + rest"
+    ),
+    source="paper 2, section 2 and Table 1; Newcombe 1998, method 10",
+    avoid=(
+        "as evidence of overfitting: a harder test set lowers every accuracy as well, and one pair "
+        "of test sets cannot tell the two apart"
+    ),
+    needs=("test_sets",),
+    headings={"beyond": "beyond sampling", "rest_low": "", "rest_high": ""},
+    figures=(
+        StudyFigure(
+            name="gaps",
+            title="What each architecture loses",
+            caption="What each architecture loses on the first further test set; bars, where the "
+            "number of images is known: {level} intervals of sampling error.",
+            draw=lambda study, rows: plots.gap_chart(
+                rows, "own test set", rows["test_set"].iloc[0]
+            ),
+            data=drawn_gaps,
+        ),
+    ),
+    section="shifts",
+    shown="folded",
+    caption="What each architecture loses, and its change of rank",
+    note=(
+        "Beyond sampling: whether the sampling error of the further test set alone "
+        "(Clopper-Pearson) cannot be the gap. The rest comes from a different distribution, or "
+        "from choices that were fitted to the own test set."
+    ),
+)
+
+
+def recipe_robustness(study: Study) -> pd.DataFrame:
+    """Errors averaged over further test sets, under every other recipe against the main one.
+
+    Of the test sets that a dataset's networks have under both.
+    """
+    parts: Parts = {}
+    for recipe, tables in study.recipe_test_sets.items():
+        means: dict[str, pd.Series] = {}
+        others: dict[str, pd.Series] = {}
+        for dataset, own in study.test_sets.items():
+            other = tables.get(dataset, own[[]])
+            if names := [name for name in own.columns[1:] if name in other]:
+                means[dataset] = own[names].mean(axis=1, skipna=False)
+                others[dataset] = other[names].mean(axis=1, skipna=False)
+        if means:
+            tables_of_both = pd.DataFrame(means), pd.DataFrame(others)
+            parts[recipe,] = partial(apr.agreement, *tables_of_both, **study.options.correlating)
+    return stacked(["recipe"], parts, study.progress)
+
+
+RECIPE_ROBUSTNESS = Analysis[Study](
+    name="recipe-robustness",
+    title="Mean error over further test sets: other recipes against the main one",
+    table=recipe_robustness,
+    question="Does another recipe err less on further test sets?",
+    formula=(
+        "ρ(mean errors over the shifts under two recipes), and the mean over architectures of "
+        "their difference"
+    ),
+    source="paper 5, section 3",
+    avoid=(
+        "for recipes with different numbers of training images, if the question is about the recipe"
+    ),
+    needs=("test_sets", "recipe_test_sets"),
+    headings={"estimate": "correlation", "mean_before": "mean before", "mean_after": "after"},
+    section="shifts",
+    shown="folded",
+    caption="Average robustness under other recipes",
+    note=(
+        "On the same images, for example networks that learn from texts against networks that "
+        "learn from labels. Below zero: the other recipe errs less on further test sets."
+    ),
+)
+
+
+def effective_robustness(study: Study) -> pd.DataFrame:
+    """Accuracy beyond what the line through the baseline, or all architectures, expects."""
+    level, patterns = study.options.level, study.options.baseline
+
+    def made(table: pd.DataFrame, images: dict[str, int] | None) -> pd.DataFrame:
+        like = [any(fnmatchcase(str(name), it) for it in patterns) for name in table.index]
+        if patterns and not any(like):
+            raise UserError(f"--baseline: no architecture is like {', '.join(patterns)}")
+        names = table.index[like] if patterns else None
+        return apr.effective_robustness(table, "test", baseline=names, images=images, level=level)
+
+    found = of_datasets(study, made)
+    if patterns:
+        said = f"The line is that of the architectures like {', '.join(patterns)}."
+        found.attrs["remarks"] = [*found.attrs.get("remarks", []), said]
+    return found
+
+
+EFFECTIVE_ROBUSTNESS = Analysis[Study](
+    name="effective-robustness",
+    older_names=("average-robustness", "robustness", "shift-ranks"),
+    title="Accuracy on shifts, on average, and beyond what the line through all expects",
+    table=effective_robustness,
+    question=(
+        "How accurate are architectures under shifts, and which are more so than their accuracy "
+        "without them suggests?"
+    ),
+    formula=(
+        "mean over the shifts of the accuracy, and its ratio to the accuracy on the own test set; "
+        "accuracy on the shift - accuracy expected there from a line through the baseline (by "
+        "default all architectures), fitted on the logit scale"
+    ),
+    source="Taori et al. 2020; paper 5, section 3; of the ranks: paper 4, Appendix B.2",
+    avoid=("where accuracies on the own test set differ by hardly more than their sampling error"),
+    needs=("test_sets",),
+    figures=(
+        StudyFigure(
+            name="effective-robustness",
+            older_names=("robustness",),
+            title="Effective robustness",
+            caption="Accuracy on further test sets against that on the dataset's own; how far a "
+            "point lies above the line, through all architectures or the baseline's, is its "
+            "effective robustness.",
+            draw=lambda study, rows: plots.effective_robustness_grid(rows, drawn_dataset(study)),
+            data=lambda study: with_averages(drawn_rows(study, "effective-robustness"), "shift"),
+        ),
+        StudyFigure(
+            name="shift-ranks",
+            older_names=("transforms",),
+            title="Ranks over all test sets",
+            caption="Ranks of the best architectures by mean error over all test sets, the own "
+            "among them, with percentiles over resampled test sets.",
+            draw=lambda study, rows: plots.shift_rank_chart(rows),
+            data=lambda study: apr.shift_ranks(
+                study.test_sets[drawn_dataset(study)], **study.options.intervals
+            ),
+        ),
+    ),
+    arrange=lambda table: with_averages(table, "shift"),
+    section="shifts",
+    shown="folded",
+    caption="Effective robustness",
+    note="Ratio: to the accuracy on the own test set, for architectures that are about as accurate "
+    "there. Effective: beyond what the line through all architectures expects. Robust: shown to be "
+    f"{apr.SMALLEST_ROBUSTNESS:g} point or more beyond it, corrected for all rows; undecided "
+    "where the numbers of images, and thus the sampling error, are not known.",
+)

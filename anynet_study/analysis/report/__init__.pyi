@@ -1,0 +1,11 @@
+from .drawing import DrawnFigure as DrawnFigure
+from .drawing import draw_figures as draw_figures
+from .grid import WHY_NO_INTERVAL as WHY_NO_INTERVAL
+from .grid import Grid as Grid
+from .grid import error_grid as error_grid
+from .grid import grid_of as grid_of
+from .grid import markdown as markdown
+from .grid import merge_repeats as merge_repeats
+from .grid import plain_grid as plain_grid
+from .grid import with_tables as with_tables
+from .page import write_report as write_report

@@ -1,0 +1,128 @@
+"""Facts of a study, without statistics: its data, what is missing, and its origin."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from anynet_study.analysis.apr import exclusions
+from anynet_study.core.progress import duration
+from anynet_study.design_space import origin
+from anynet_study.store import ResultStore, mixed_backends
+
+STATUSES = ("completed", "diverged", "failed")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Facts of a study, ready to be shown."""
+
+    name: str
+    question: str
+    architectures: int
+    datasets: pd.DataFrame
+    #: Per dataset: runs planned and recorded, by status; architectures without an error.
+    runs: pd.DataFrame
+    #: Why runs failed: dataset, kind, message of the first, runs.
+    failures: pd.DataFrame
+    #: Gaps in the table of errors, as `apr.exclusions` returns them.
+    exclusions: pd.DataFrame
+    #: Journals that could not be read completely.
+    problems: list[str]
+    planned: int | None
+    recorded: int
+    failed: int
+    compute: str
+    sampling: dict[str, str]
+    versions: dict[str, str]
+    sweep: str
+    created: str
+
+
+def summarise(store: ResultStore) -> Summary:
+    """Read the facts of a store."""
+    runs, errors, provenance = store.runs(), store.errors(), store.provenance
+    planned_runs = runs[runs["planned"]]
+    journals = store.journals()
+    bad = journals[journals["problem"] != ""]
+    sweep = _mapping(provenance.get("sweep", ""))
+    return Summary(
+        name=study_name(store),
+        question=provenance.get("question") or str(sweep.get("question") or ""),
+        architectures=len(errors),
+        datasets=store.datasets(),
+        runs=count_runs(planned_runs, errors),
+        failures=count_failures(planned_runs),
+        exclusions=exclusions(errors) if len(errors.columns) else pd.DataFrame(),
+        problems=[f"{row.journal}: {row.problem}" for row in bad.itertuples()],
+        planned=store.planned_runs,
+        recorded=len(planned_runs),
+        failed=int((planned_runs["status"] == "failed").sum()),
+        compute=duration(float(planned_runs["seconds"].sum())),
+        sampling=describe_sampling(provenance.get("sampling", "")),
+        versions=_versions(store, planned_runs),
+        sweep=provenance.get("sweep", ""),
+        created=provenance.get("created", ""),
+    )
+
+
+def study_name(store: ResultStore) -> str:
+    """The name in the study's sweep; without a sweep, the name of the store's file or folder."""
+    path = store.path.resolve()
+    by_place = path.parent.name if path.name == "results.h5" else path.stem
+    return str(_mapping(store.provenance.get("sweep", "")).get("name") or by_place)
+
+
+def count_runs(runs: pd.DataFrame, errors: pd.DataFrame) -> pd.DataFrame:
+    """Planned runs by status, one row per dataset; and the architectures that lack an error."""
+    counts = pd.crosstab(runs["dataset"], runs["status"])
+    counts = counts.reindex(index=errors.columns, columns=list(STATUSES), fill_value=0)
+    counts["architectures without an error"] = errors.isna().sum()
+    return counts.rename_axis("dataset").reset_index()
+
+
+def count_failures(runs: pd.DataFrame) -> pd.DataFrame:
+    """Failed runs by dataset and kind, with the message of the first."""
+    failed = runs[runs["status"] == "failed"]
+    groups = failed.groupby(["dataset", "failure_kind"], sort=False)["message"]
+    return (
+        groups.agg(["first", "size"])
+        .reset_index()
+        .set_axis(["dataset", "kind", "message of the first", "runs"], axis=1)
+    )
+
+
+def describe_sampling(text: str) -> dict[str, str]:
+    """How the population was drawn, from the JSON that `Population` keeps."""
+    sampling = _mapping(text)
+    space = sampling.get("space", {})
+    declared = {key.replace("_", " "): str(value) for key, value in space.items() if value}
+    return origin(sampling) | declared
+
+
+def _versions(store: ResultStore, runs: pd.DataFrame) -> dict[str, str]:
+    columns = {
+        **{"device": "devices", "processor": "processors", "backend": "numeric backend"},
+        **{"libraries": "libraries", "code_version": "code of the runs"},
+    }
+    facts = {}
+    for name, title in columns.items():
+        counts = runs[name].value_counts(sort=False)
+        told = {value: count for value, count in counts.items() if value}
+        if told:  # imported results say little of how they were made
+            facts[title] = ", ".join(f"{value} ({count:,} runs)" for value, count in told.items())
+    whole = store.table("runs")
+    if mixed := mixed_backends(whole.filter(whole["planned"])):
+        facts["mixed"] = mixed
+    return facts | {"code of the store": store.provenance.get("code_version", "")}
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    """Parse JSON or YAML that holds a mapping; anything else counts as empty."""
+    try:
+        value = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,118 @@
+"""A worker as a process: its signals, its memory, and the launcher whose end ends it."""
+
+import ctypes
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+import psutil
+
+from anynet_study.engine.dispatch.worker_state import WorkerState
+
+#: Preemption and the end of a job (SIGTERM, SIGUSR1), Ctrl-C, and what the script has Slurm send
+#: before a time limit (SIGUSR2, by default).
+NOTED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGUSR2)
+#: How often an attached worker looks whether its launcher is still there, in seconds.
+HEARTBEAT = 0.5
+#: How long it may take to save what it is at when the launcher is gone, in seconds.
+PATIENCE = 10.0
+#: Plans of cuDNN that a worker keeps: those of 16 networks of 60 layers, forward and two back.
+CUDNN_PLANS = 3000
+#: Parameters of glibc's `mallopt` (malloc.h).
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+
+
+class Interruption:
+    """Whether this process was asked to leave, and by what.
+
+    Nothing is saved inside a handler, which may come in the middle of anything.
+    """
+
+    def __init__(self, seconds: float = math.inf) -> None:
+        """After so many `seconds` it is as if SIGTERM came."""
+        self.signal: signal.Signals | None = None
+        self.state, self._until = WorkerState(), time.monotonic() + seconds
+
+    def requested(self) -> bool:
+        """Whether to save and leave. Workers ask between two steps, so they do not hang."""
+        self.state.step()
+        if self.signal is None and (self.state.to_leave or time.monotonic() >= self._until):
+            self.request(signal.SIGTERM)
+        return self.signal is not None
+
+    def request(self, number: int, _: FrameType | None = None) -> None:
+        """Ask to leave: what a signal of this number does."""
+        self.signal = signal.Signals(number)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Note signals in this block, which must be entered in the main thread.
+
+        Those that this process was started to ignore, as Ctrl-C on its launcher's terminal, stay
+        ignored.
+        """
+        heard = [number for number in NOTED if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, self.request) for number in heard}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def prepare_process(data_root: str) -> None:
+    """Make this process one that trains, with datasets in a folder; before torch is imported."""
+    keep_freed_memory()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    # Torch keeps ten thousand of cuDNN's plans, each of an architecture's own, in host memory.
+    os.environ.setdefault("TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT", str(CUDNN_PLANS))
+    os.environ["ANYNET_DATA"] = data_root
+
+
+def keep_freed_memory() -> None:
+    """Tell glibc not to hand each step's buffers back to the system: evaluation is a third faster.
+
+    Speed only; other C libraries do without.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(M_MMAP_THRESHOLD, 1 << 25)  # the most that glibc takes
+    mallopt(M_TRIM_THRESHOLD, 1 << 30)
+
+
+def end_with(launcher: int, interruption: Interruption) -> None:
+    """Leave as soon as the launcher is gone; by force if that takes long."""
+
+    def watch() -> None:
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(launcher)
+            while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                time.sleep(HEARTBEAT)
+        interruption.request(signal.SIGTERM)
+        time.sleep(PATIENCE)
+        os._exit(1)  # the journal is safe at any point
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def tell_to_leave(shells: Iterable[psutil.Process | None]) -> list[psutil.Process]:
+    """Ask workers of this machine to save and leave; the processes that will end then.
+
+    A study knows a worker by the shell in which submitit starts it. That stays until the worker has
+    left, or it would seem to have ended before.
+    """
+    processes: list[psutil.Process] = []
+    for shell in filter(None, shells):
+        with suppress(psutil.NoSuchProcess):
+            below = shell.children(recursive=True)
+            processes += [shell, *below]
+            for process in below or [shell]:
+                process.terminate()
+    return processes
