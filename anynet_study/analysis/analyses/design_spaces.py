@@ -95,7 +95,7 @@ def read_spaces(
     sources: Sequence[str],
     dataset: str,
     options: "StudyOptions",
-    own: Mapping[str, Mapping[str, bool]] = MappingProxyType({}),
+    own: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Spaces:
     """Read one design space per source, a path or NAME=PATH, with its errors on one dataset.
 

@@ -83,7 +83,7 @@ def load(
       source target  estimate  n
     0    big  small       0.9  5
     """
-    lists = {
+    lists: dict[str, Any] = {
         name: (value,) if isinstance(value, str) else tuple(value)
         for name, value in (
             *(("describe", describe), ("ignore", ignore), ("datasets", dataset_columns)),

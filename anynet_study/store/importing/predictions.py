@@ -87,7 +87,7 @@ def predictions_file(
         order[dataset] = predicted.names
     if given is not None and labels is not None:
         given = _in_order(labels, given, order.get(dataset))
-    truth = _truth(path, predicted, given and given.labels)
+    truth = _truth(path, predicted, None if given is None else given.labels)
     classes = predicted.classes
     _check(path, dataset, predicted, truth, known.get(dataset, {}))
     count, examples = classes.shape
