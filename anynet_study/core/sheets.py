@@ -217,7 +217,7 @@ def _float(cell: Cell) -> float:
 def as_numbers(cells: Sequence[Cell]) -> NDArray[np.float64]:
     """Cells as `number` reads them; the same at once where all are written plainly."""
     with suppress(ValueError, TypeError, OverflowError):
-        plain = not any(isinstance(cell, str) and "_" in cell for cell in cells)
+        plain = "_" not in "".join(cell for cell in cells if isinstance(cell, str))
         numbers = np.array(cells if plain else [], np.float64)
         if plain and not np.isinf(numbers).any():
             return numbers
@@ -344,9 +344,10 @@ def sheet_of(
 
 def _without_thousands(cells: list[Cell]) -> list[Cell]:
     """The cells without lone commas, where others of them show that they part thousands."""
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    if not any(ONE_COMMA.fullmatch(cell) for cell in texts if "," in cell):
+    texts = [cell for cell in cells if isinstance(cell, str) and "," in cell]
+    if not any(map(ONE_COMMA.fullmatch, texts)):
         return cells
+    texts = [cell for cell in cells if isinstance(cell, str)]
     others = [cell for cell in texts if not ONE_COMMA.fullmatch(cell)]
     if any(THOUSANDS.fullmatch(cell) or re.fullmatch(r"\d*\.\d+", cell) for cell in others):
         return [
@@ -357,6 +358,8 @@ def _without_thousands(cells: list[Cell]) -> list[Cell]:
 
 
 def _cell(value: Any) -> Cell:
+    if type(value) is str and value.isascii() and value and value[0] > " " < value[-1]:
+        return value
     if type(value) is int or value is None:
         return value
     if isinstance(value, float | Decimal):

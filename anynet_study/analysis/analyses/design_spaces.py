@@ -108,7 +108,7 @@ def read_spaces(
         try:
             study = replace(options, **own.get(called, {})).load(Path(path))
         except UserError as error:
-            alone = f" (of {called} alone: --read {called}=accuracy, error, fraction or percent)"
+            alone = f"; of {called} alone: --read {called}=accuracy (or error, fraction, percent)"
             raise UserError(f"{error}{alone if '--accuracy' in str(error) else ''}") from error
         name = name or (study.name if study.store is not None else Path(study.name).stem)
         if name in studies:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
+from shlex import quote
 from typing import Any
 
 from anynet_study.core.errors import UserError, counted, some_of
@@ -184,7 +185,7 @@ def tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
     """What the tables say that are there, and how to say more."""
     told = [f"{t.file} has {', '.join(t.names)} ({t.words()})" for t in tables]
     told += [f"{file} {why}" for file, why in others.items()]
-    how = "say with --label-column which column holds the classes, with --image-column the images"
+    how = "--label-column NAME says which column holds the classes, --image-column NAME the images"
     told += [how] if tables or others else []
     return "; ".join(told) or "there is no table of their classes"
 
@@ -203,11 +204,11 @@ def _doubt(source: Source, root: Folder) -> str | None:
         if wrong and (not splits or len(wrong) == len(called)):
             shown = ", ".join(some_of(wrong, SHOWN))
             says = "its name says" if len(wrong) == 1 else "their names say"
+            out = f", --ignore {quote(wrong[0])} leaves one out" * (len(wrong) < len(called))
             return (
                 f"{source.where(root.path)}: folder {shown}: {says} part of a dataset, not a "
                 "class, so its images have no labels; --layout class-folders (or split-folders) "
-                f"takes folders for classes whatever their names, --ignore {wrong[0]} leaves one "
-                "out"
+                f"takes folders for classes whatever their names{out}"
             )
         for folder in folders:
             if reason := _inner_doubt(folder, {*called}):

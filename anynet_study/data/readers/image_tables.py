@@ -253,7 +253,7 @@ def _image_column(table: Csv, choices: Choices, finder: ImageFinder) -> str | No
             best = [name for name, share in meant.items() if share == most]
             places = [table.names.index(name) for name in best]
             if all(len({_found(finder, row[place]) for place in places}) == 1 for row in rows):
-                return best[0]
+                return column_called(best, names.IMAGE) or max(best, key=bool)
             if (known := column_called(best, names.IMAGE)) is not None:
                 return known
             told = " and ".join(map(repr, best))

@@ -121,8 +121,8 @@ def _of_one_side(source: Source, root: Folder, listing: Listing) -> list[str]:
         told = ", ".join(map(repr, some_of(untrained)))
         raise UserError(
             f"{source.where(root.path)}: class {told} is not in the training images, in the test "
-            f"images alone (splits from {listing.splits_from or listing.layout}; --ignore leaves "
-            "files and folders out)"
+            f"images alone (splits from {listing.splits_from or listing.layout}; --ignore NAME "
+            "leaves files and folders out)"
         )
     untested = [listing.classes[label] for label in sorted(trained - tested)]
     return [f"no test image of {', '.join(some_of(untested))}"] if untested else []

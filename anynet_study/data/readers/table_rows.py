@@ -229,6 +229,7 @@ def listing_of(
         only = found[parts["test"][0].label]
         notes = [f"test split left out: all its images are of one class, {only!r}: a placeholder?"]
         parts["test"] = []
+        more |= {} if parts["validation"] else {"splits_from": ""}
     test = parts["test"] or parts["validation"] or None
     unused = parts["validation"] if parts["test"] else []
     notes += [f"{counted(len(unused), 'image')} for validation not read"] if unused else []

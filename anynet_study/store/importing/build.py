@@ -191,6 +191,10 @@ def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
     """Refuse a cell that two files have, among runs that are analysed, or a run_id of two files."""
     runs = records.runs
     names = ("architecture", "dataset", "recipe")
+    planned = runs.select([*names, "replicate"]).filter(runs["planned"].cast(pa.bool_()))
+    once = planned.group_by([*names, "replicate"], use_threads=False).aggregate([])
+    if len(once) == len(planned) and len(runs["run_id"].unique()) == len(runs):
+        return
     cells = to_pandas(runs.select([*names, "replicate"]))
     analysed = cells[np.asarray(runs["planned"], bool)]
     pair = first_repeat(analysed) or first_repeat(pd.DataFrame({"id": runs["run_id"].to_pandas()}))

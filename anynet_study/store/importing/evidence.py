@@ -39,37 +39,17 @@ DESCRIBING = {
 }
 #: Such words that are names of datasets as well (Seeds, SD-198, MS-COCO): values decide.
 AMBIGUOUS = {"seeds", "sd", "ms", "count", "patch", "stars", "tokens", "se"}
-#: Other measures than the error.
-MEASURES = {
+#: Other measures than the error, whatever words are beside these.
+OTHER_MEASURES = {
     *("loss", "nll", "ece", "brier", "auc", "auroc", "recall", "precision", "iou", "miou", "psnr"),
-    *(
-        "ssim",
-        "fid",
-        "mse",
-        "rmse",
-        "mae",
-        "mce",
-        "map",
-        "perplexity",
-        "f1",
-        "±",
-        "rank",
-        "ranking",
-    ),
-    *(
-        "ranks",
-        "min",
-        "max",
-        "lower",
-        "upper",
-        "diff",
-        "difference",
-        "delta",
-        "gap",
-        "gain",
-        "drop",
-    ),
-    *("drop", "improvement", "lo", "hi", "low", "high", "lcl", "ucl", "lb", "ub"),
+    *("ssim", "fid", "mse", "rmse", "mae", "mce", "perplexity", "f1", "kappa", "mcc"),
+}
+#: And words that say so with a description, or a dataset that is a column as well.
+MEASURES = {
+    *OTHER_MEASURES,
+    *("map", "rank", "ranking", "ranks", "min", "max", "lower", "upper", "diff", "difference"),
+    *("delta", "gap", "gain", "drop", "improvement", "lo", "hi", "low", "high", "lcl", "ucl"),
+    *("lb", "ub"),
 }
 SUMMARIES = {"average", "avg", "mean", "median", "overall", "all", "best", "worst", "total"}
 #: What is called so is one where its values are.
@@ -148,6 +128,8 @@ def _word(name: str, names: Collection[str]) -> Literal["value", "measure", "oth
         return "measure" if beside or words <= OF_SPREAD | OF_VALUES | DESCRIBING else "partly"
     if words & OF_VALUES:
         return "value"
+    if words & OTHER_MEASURES:
+        return "measure"
     if words and words <= AMBIGUOUS:
         return "partly"
     if words & MEASURES and (beside or words <= described | PARTS.keys()):

@@ -41,7 +41,7 @@ def datasets_among(
 
     UserError, once, with all columns of which that is unclear.
     """
-    numbers = [name for name in roles.others if not sheet.is_text(name)]
+    numbers = [name for name in roles.others if np.isfinite(sheet.read_as_numbers(name)).any()]
     if options.datasets:
         return [name for name in roles.others if name in options.datasets], {}
     values = {name: sheet.read_as_numbers(name) for name in numbers}

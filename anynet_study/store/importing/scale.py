@@ -182,7 +182,8 @@ def _check_percent(cells: "Cells") -> None:
         low, high = values[(values > 0) & (values <= 1)], values[values > 1]
         if low.empty or high.empty or high.min() < 10 * low.max():
             continue
-        alike = low[(100 * low > 0.8 * high.min()) & (100 * low < 1.2 * high.max())]
+        least, most = max(0.8 * high.min(), high.median() / 3), 1.2 * high.max()
+        alike = low[(100 * low > least) & (100 * low < most)]
         if len(alike):
             where = cells.where(alike.index[0])
             raise UserError(

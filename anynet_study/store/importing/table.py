@@ -301,6 +301,7 @@ def read_cells(
         frame = _wide(sheet, rows, datasets, roles.model, options)
         about += [name for name in roles.others if name not in datasets]
         notes += [f"{name} is no dataset: {told}" for name, told in why.items()]
+    about = [name for name in sheet.columns if name in about]
     notes += _read_as_texts(sheet, about)
     cells = Cells(sheet.path, frame, _descriptions(sheet, about, roles.numbers, model))
     return cells.only(frame["value"].notna()), notes
@@ -380,11 +381,18 @@ def _wide(
     if not datasets:
         texts = [(name, sheet.columns[name][0]) for name in sheet.columns if name != model]
         told = "; ".join(f"column {name} says {cell!r}" for name, cell in texts[:2])
-        if numbers := [name for name, _ in texts if not sheet.is_text(name)]:
+        top = 1 if options.unit == "fraction" else 100
+        numbers = [name for name, _ in texts if not sheet.is_text(name)]
+        if legal := [n for n in numbers if 0 <= np.nanmax(sheet.read_as_numbers(n)) <= top]:
             raise UserError(
                 f"{sheet.path}: all columns of numbers are called like no accuracies (such as "
-                f"{numbers[0]}); say which are datasets: --dataset-columns {quoted(numbers[:1])} "
-                "or, for columns that are called so, --map 'accuracy=*_mean'"
+                f"{numbers[0]}); say which are datasets: --dataset-columns {quoted(legal[:1])} "
+                "or, for columns that are called so, --map accuracy=NAME_*"
+            )
+        if numbers:
+            raise UserError(
+                f"{sheet.path}: no column of numbers holds values from 0 to {top} alone (such as "
+                f"{numbers[0]})"
             )
         raise UserError(
             f"{sheet.path}: no column holds numbers, so there are no errors in it ({told})"
