@@ -111,7 +111,8 @@ def hold_classes(root: Folder) -> bool:
     """
     holding = [folder for folder in root.folders.values() if folder.holds_images()]
     direct = sum(map(_directly, holding))
-    return len(root.folders) >= 2 and (2 * direct > len(holding) or _in_one_folder_each(holding))
+    most = 0 < len(holding) <= 2 * direct
+    return len(root.folders) >= 2 and (most or _in_one_folder_each(holding))
 
 
 def _directly(folder: Folder) -> bool:

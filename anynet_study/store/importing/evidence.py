@@ -20,7 +20,8 @@ Kind = Literal["dataset", "description", "unclear"]
 Values = NDArray[np.float64]
 
 #: Words that say that values are accuracies or errors.
-OF_VALUES = {"acc", "accuracy", "accuracies", "err", "error", "errors", "top", "class"}
+OF_VALUES = {"acc", "accuracy", "accuracies", "err", "error", "errors"}
+OF_TOP = re.compile(r"(?<![a-z])top_?[15](?![0-9])|per_class")
 #: Words of descriptions of models: a name of such words alone, numbers apart, is of no dataset.
 DESCRIBING = {
     *("flops", "gflops", "mflops", "tflops", "flop", "gflop", "macs", "gmacs", "mmacs", "madds"),
@@ -124,9 +125,11 @@ def _word(name: str, names: Collection[str]) -> Literal["value", "measure", "oth
     beside = any(other and plain.startswith(f"{normal_form(other)}_") for other in names)
     if "±" in name or plain.replace("_", "") in MEASURES:
         return "measure"
-    if words & OF_SPREAD and (beside or words & OF_VALUES or not words <= AMBIGUOUS):
-        return "measure" if beside or words <= OF_SPREAD | OF_VALUES | DESCRIBING else "partly"
-    if words & OF_VALUES:
+    is_value = bool(words & OF_VALUES or OF_TOP.search(plain))
+    if words & OF_SPREAD and (beside or is_value or not words <= AMBIGUOUS):
+        rest = words - OF_SPREAD - OF_VALUES - DESCRIBING - {"top"}
+        return "measure" if beside or is_value or not rest else "partly"
+    if is_value:
         return "value"
     if words & OTHER_MEASURES:
         return "measure"
