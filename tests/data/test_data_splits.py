@@ -21,6 +21,7 @@ from anynet_study.data.splits import hold_out, hold_out_mixed, limit
 CLASSES = ("a", "b", "c")
 #: How the download of HAM10000 is read under any name.
 HAM = Choices(layout="ham10000")
+AGAIN = ("--layout", "ham10000", "--size", 12, "--split-from")
 
 
 @st.composite
@@ -170,7 +171,7 @@ def ham(data_home, tmp_path) -> tuple[Path, Path]:
 
 def test_a_manifest_makes_the_same_split_and_the_same_manifest(data_home, ham):
     source, manifest = ham
-    output = run("add", "again", "--from", source, "--size", 12, "--split-from", manifest)
+    output = run("add", "again", "--from", source, *AGAIN, manifest)
     assert "test split: as in the manifest split.csv" in output
     assert (data_home / "again/split.csv").read_bytes() == manifest.read_bytes()
     first, again = (run("info", name).split("content ")[1][:64] for name in ("first", "again"))
@@ -194,7 +195,7 @@ def test_another_download_of_the_same_images(data_home, ham):
     source, manifest = ham
     for number in (1, 2):
         (source / f"HAM10000_images_part_{number}").rename(source / f"HAM10000_images_part{number}")
-    output = run("add", "again", "--from", source, "--size", 12, "--split-from", manifest)
+    output = run("add", "again", "--from", source, *AGAIN, manifest)
     rows = read_manifest(manifest)
     assert f"note: {len(rows)} images of split.csv are in other folders here" in output
     first, again = (run("info", name).split("content ")[1][:64] for name in ("first", "again"))

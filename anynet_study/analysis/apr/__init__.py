@@ -42,7 +42,7 @@ from anynet_study.analysis.apr.interval_formulas import (
 )
 from anynet_study.analysis.apr.noise import corrected_correlations, noise_ceiling, reliabilities
 from anynet_study.analysis.apr.options import Floats, Method, with_attrs
-from anynet_study.analysis.apr.other_targets import Average, explained_beyond, other_targets
+from anynet_study.analysis.apr.other_targets import Average, other_targets
 from anynet_study.analysis.apr.over_targets import compare_proxies, random_average
 from anynet_study.analysis.apr.population import (
     PARAMETERS,
@@ -83,7 +83,6 @@ from anynet_study.analysis.apr.roles import Roles
 from anynet_study.analysis.apr.simultaneous import can_be_largest, simultaneous
 from anynet_study.analysis.apr.transfer import (
     covariate_fits,
-    improvement_fits,
     normalised,
     relative_improvement,
     transfer_fits,
@@ -148,12 +147,10 @@ __all__ = [
     "effective_size",
     "ensembles",
     "exclusions",
-    "explained_beyond",
     "fisher_interval",
     "gaps",
     "good_range",
     "importance",
-    "improvement_fits",
     "interval_widths",
     "is_best",
     "is_preserved",
