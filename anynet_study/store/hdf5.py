@@ -136,8 +136,8 @@ def write_texts(group: h5py.Group, name: str, texts: Sequence[str] | pa.ChunkedA
     """
     column = arrow.whole(texts) if isinstance(texts, pa.ChunkedArray) else arrow.texts(texts)
     whole = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    if (rows := _of_one_width(whole)) is not None:
-        write_numbers(group, name, rows)
+    if (many := _of_one_width(whole)) is not None:
+        write_numbers(group, name, many)
         return
     known = [text.replace("\0", "\\0") for text in [*whole.dictionary.to_pylist(), ""]]
     nothing = arrow.numbers(np.array([len(known) - 1], np.int32))[0]

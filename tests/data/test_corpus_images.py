@@ -10,6 +10,8 @@ import pytest
 from corpus import Row, hints
 from PIL import Image
 
+#: Keeps a property of a test for the summary of a run.
+Record = Callable[[str, object], None]
 INSPECT, ADD = "data inspect in {}", "data add x --from in --size 8 {}"
 RANDOM = np.random.default_rng(0)
 
@@ -539,7 +541,9 @@ ROWS = (
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_layout_is_understood_or_asked_about(row: Row, tmp_path: Path, record_property) -> None:
+def test_a_layout_is_understood_or_asked_about(
+    row: Row, tmp_path: Path, record_property: Record
+) -> None:
     ended, said = row.judged(tmp_path)
     record_property("corpus", ended)
     assert ended == "fine", said

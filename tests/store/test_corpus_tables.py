@@ -4,6 +4,7 @@ Of a public table its header and three rows are facts; no file of it is here.
 """
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from corpus import Row, hints
 
 from anynet_study.core.errors import UserError
 
-Record = "pytest.RecordProperty"
+#: Keeps a property of a test for the summary of a run.
+Record = Callable[[str, object], None]
 
 
 def csv(header: str, *rows: str) -> dict[str, str]:
@@ -324,7 +326,7 @@ CASES = (
         "48 words of descriptions beside accuracy",
         csv(
             "model,CIFAR10TestAccuracy200Epochs,params",
-            *(f"n{k},{90 + k / 2},{k}.5" for k in "123456" for k in [int(k)]),
+            *(f"n{k},{90 + k / 2},{k}.5" for k in range(1, 7)),
         ),
         "--accuracy",
         says=["datasets: 1, median error in percent: CIFAR10TestAccuracy200Epochs"],
@@ -658,7 +660,9 @@ PUBLIC = (
 
 
 @pytest.mark.parametrize("row", [*CASES, *PUBLIC], ids=lambda row: row.name)
-def test_a_table_is_understood_or_asked_about(row: Row, tmp_path: Path, record_property) -> None:
+def test_a_table_is_understood_or_asked_about(
+    row: Row, tmp_path: Path, record_property: Record
+) -> None:
     ended, said = row.judged(tmp_path)
     record_property("corpus", ended)
     assert ended == "fine", said

@@ -86,7 +86,7 @@ def named_records(
             part = predictions[first : first + BLOCK]
             values["predictions"] = part.reshape(-1), np.full(len(part), images)
         arrays.append(values, len(lengths[-1]))
-        read, digest = memoryview(texts), hashlib.blake2b
+        read, digest = texts.data, hashlib.blake2b
         ids += [digest(read[a:b], digest_size=8).hexdigest() for a, b in pairwise(ends.tolist())]
     own = {
         "record_kind": "run",
