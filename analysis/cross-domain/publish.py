@@ -43,7 +43,9 @@ def tables(study: Study) -> dict[str, str]:
     chosen = {name: study.table(name) for name in TABLES}
     proxies = chosen["proxies"]
     # The best for each target, and the source.
-    chosen["proxies"] = proxies[~proxies["target"].duplicated() | (proxies["proxy"] == "cifar10")]
+    chosen["proxies"] = proxies.loc[
+        ~proxies["target"].duplicated() | (proxies["proxy"] == "cifar10"), :"n"
+    ]
     chosen["class-or-size"] = chosen["class-or-size"].drop(
         columns=["fewer_images", "fewer_classes"]
     )
