@@ -123,13 +123,16 @@ def with_ranking(study: Study, table: pd.DataFrame) -> pd.DataFrame:
         for dataset, errors in study.test_sets.items()
     }
     names = {"evaluation": "test_set", "estimate": "rho", "low": "rho_low", "high": "rho_high"}
-    found = stacked(["dataset"], parts).rename(columns=names | {"n": "rho_n"})
     columns = ["rho", "rho_low", "rho_high", "rho_n", "holds"]
+    try:
+        found = stacked(["dataset"], parts).rename(columns=names | {"n": "rho_n"})
+    except DoesNotApplyError:  # no two architectures have an error on all test sets
+        return table.assign(**dict.fromkeys(columns, np.nan))
     keys = ["dataset", "test_set"]
     result = table.merge(found.reindex(columns=[*keys, *columns]), on=keys, how="left")
     family = found.attrs["family"] if len(parts) == 1 else "the test sets of each dataset"
     averages = [
-        {names.get(key, "rho_n" if key == "n" else key): value for key, value in row.items()}
+        {names.get(key, key): value for key, value in row.items()} | {"rho_n": row["n"]}
         for row in found.attrs["averages"]
     ]
     result.attrs = found.attrs | table.attrs | {"family": family, "averages": averages}
