@@ -54,6 +54,7 @@ def tables(study: Study) -> dict[str, str]:
     chosen["drivers"] = chosen["drivers"].query(
         "parameter == 'cumulative depth' and errors == 'test'"
     )
+    chosen["recipes"] = chosen["recipes"].query("compared == 'recipe'").loc[:, "version":"n"]
     grids = {ANALYSES[name].title: grid_of(table, ANALYSES[name]) for name, table in chosen.items()}
     grids[LEARNT] = error_grid(study.errors, study.datasets)
     grids[AT_EQUAL_DEPTH] = plain_grid(at_equal_depth(study))
