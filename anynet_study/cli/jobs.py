@@ -24,7 +24,7 @@ Name = Annotated[
 def work(
     study_name: StudyName,
     minutes: Annotated[float, opt("Save and leave after so long.", "--minutes")] = math.inf,
-    attached: Annotated[bool, opt("End with the parent.", "--attached", hidden=True)] = False,
+    attached: Annotated[int, opt("End with this process.", "--attached", hidden=True)] = 0,
     token: Annotated[str, opt("Of the entry in the ledger.", "--token", hidden=True)] = "",
 ) -> None:
     """Be one worker of a study that was launched: train what nobody is at, until nothing is left.

@@ -221,7 +221,7 @@ def note_taken(folder: Path, job_id: str, run_ids: Iterable[str]) -> None:
 
 
 def last_call(folder: Path) -> Call | None:
-    """What the last launch left for workers that come by themselves, with retries of all launches.
+    """What the last launch left for workers that come by themselves, with runs of all launches.
 
     A failed run that was tried again meanwhile has failed more often than a retry says.
     """
@@ -229,7 +229,8 @@ def last_call(folder: Path) -> Call | None:
     again = dict[str, Retry]()
     for call in calls:
         again |= call.retries
-    return calls[-1].model_copy(update={"retries": again}) if calls else None
+    runs = dict.fromkeys(run_id for call in calls for run_id in call.runs)
+    return Call(data_root=calls[-1].data_root, runs=[*runs], retries=again) if calls else None
 
 
 def submissions(folder: Path) -> Iterator[Submission]:

@@ -69,10 +69,9 @@ def submit_helpers(
 
     A debug executor of submitit's starts one, in this process, when its result is asked for.
     """
-    if not runs:
-        return Submitted(0, ())
-    call_workers(study, runs, asked)
-    if executor is None:
+    if runs or sweep.launch.cluster == "none":
+        call_workers(study, runs, asked)
+    if executor is None or not runs:
         return Submitted(0, (), runs_left=len(runs))
     here = sweep.launch.cluster == "debug"
     helper = Helper(str(study.folder.absolute()), None if here else take(study.code))
@@ -99,9 +98,9 @@ def call_workers(study: StudyFolder, runs: Iterable[PlannedRun], asked: Retries)
 
 
 def worker_command(study: StudyFolder, attached: bool) -> list[str]:
-    """The command of a worker; `attached`: it ends with the process that starts it."""
+    """The command of a worker; `attached`: it ends with this process."""
     command = [sys.executable, "-m", "anynet_study", "work", str(study.folder.absolute())]
-    return [*command, "--attached"] if attached else command
+    return [*command, "--attached", str(os.getpid())] if attached else command
 
 
 def environment(code: Snapshot) -> dict[str, str]:
@@ -159,15 +158,15 @@ def work_at(
     study: StudyFolder,
     minutes: float,
     tell: Callable[[str], None],
-    attached: bool = False,
+    attached: int = 0,
     token: str = "",
 ) -> int:
     """Be a worker of a study until nobody is needed, or so many `minutes` have passed.
 
-    `attached`: it ends with the process that started it. `token`: that of its entry in the ledger,
-    if whoever started it has written that. `tell` gets a line for people. What
-    training prints is in the study's logs. Returns how many runs were begun. Raises UserError where
-    no launch called workers, or where data here are others than the study's.
+    `attached`: the process with which it ends, if that is not 0. `token`: that of its entry in the
+    ledger, if whoever started it has written that. `tell` gets a line for people. What training
+    prints is in the study's logs. Returns how many runs were begun. Raises UserError where no
+    launch called workers, or where data here are others than the study's.
     """
     call, interruption = _call(study), Interruption(60 * minutes)
     if "ANYNET_DATA" not in os.environ and Path(call.data_root).is_dir():
@@ -185,7 +184,7 @@ def work_at(
         _check_data(study)
         if attached:
             interruption.state.note(attached=True)
-            end_with(os.getppid(), interruption)
+            end_with(attached, interruption)
         begun = _train_rounds(
             study, interruption, lambda ids: ledger.note_taken(study.jobs, job.job_id, ids)
         )

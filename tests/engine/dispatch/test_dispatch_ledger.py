@@ -91,7 +91,7 @@ def test_retries_that_were_asked_for_stay_asked_for(tmp_path: Path) -> None:
     ledger.call_workers(tmp_path, Call(data_root="/a", runs=["x"], retries={"x": Retry(1)}))
     ledger.call_workers(tmp_path, Call(data_root="/b", runs=["y"], retries={"y": Retry(3, 1)}))
     call = ledger.last_call(tmp_path)
-    assert call == Call(data_root="/b", runs=["y"], retries={"x": Retry(1), "y": Retry(3, 1)})
+    assert call == Call(data_root="/b", runs=["x", "y"], retries={"x": Retry(1), "y": Retry(3, 1)})
     assert list(ledger.submissions(tmp_path)) == []
 
 
