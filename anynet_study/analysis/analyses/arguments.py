@@ -131,6 +131,13 @@ class StudyOptions:
             "--unweighted", help="Ignore the weights of a sample drawn with unequal probability."
         ),
     ] = False
+    least_icc: Annotated[
+        float | None,
+        typer.Option(
+            "--least-icc",
+            help="Least ICC of single runs, where no replicates tell it: “no” needs to know.",
+        ),
+    ] = None
     where: Annotated[
         str,
         typer.Option(
@@ -180,7 +187,7 @@ class StudyOptions:
 
 #: Options that say how to compute, and which runs count.
 OPTIONS = (
-    *("method", "resamples", "seed", "level", "unweighted"),
+    *("method", "resamples", "seed", "level", "unweighted", "least_icc"),
     *("where", "recipe", "metric", "replicates"),
 )
 

@@ -11,6 +11,7 @@ from pandas.api import types
 
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.apr.error_tables import check_frame
+from anynet_study.analysis.claims import Claim, Fact, Said
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import UserError, first_line
 from anynet_study.core.functions import guarded, open_instance
@@ -18,6 +19,7 @@ from anynet_study.core.functions import guarded, open_instance
 #: The group of entry points by which installed packages add analyses.
 GROUP = "anynet_study.analyses"
 SHOWN = ("", "open", "folded")
+Saying = Callable[[Study, pd.DataFrame], Said]
 #: What a caption may have in braces.
 IN_CAPTIONS = dict.fromkeys(("level", "rho", "correlation"), "")
 
@@ -78,7 +80,7 @@ def _guarded(analysis: Analysis[Study], what: str) -> Analysis[Study]:
         analysis,
         table=made and table,
         arrange=arrange,
-        say=analysis.say and _saying(analysis.say, what),
+        say=analysis.say and _saying(analysis.say, what, analysis),
         figures=tuple(
             replace(
                 figure,
@@ -130,17 +132,22 @@ def _drawing(function: Callable[..., Any], what: str) -> Callable[..., Any]:
     return drawn
 
 
-def _saying(function: Callable[..., Any], what: str) -> Callable[..., list[str]]:
-    """Sentences, or in their place the reason why there are none."""
+def _saying(function: Callable[..., Any], what: str, analysis: Analysis[Study]) -> Saying:
+    """Claims, or in their place the reason why there are none."""
     call = guarded(function, f"{what}: say")
 
-    def said(study: Study, table: pd.DataFrame) -> list[str]:
+    def said(study: Study, table: pd.DataFrame) -> Said:
         try:
-            sentences = call(study, table)
+            claims = call(study, table)
         except UserError as error:
-            return [f"No sentences: {error}."]
-        if isinstance(sentences, list) and all(isinstance(it, str) for it in sentences):
-            return sentences
-        return [f"No sentences: {what}: say: a list of texts is needed, not {sentences!r}."]
+            return [Fact("No sentences: {why}.", {"why": str(error)})]
+        if not (isinstance(claims, list) and all(isinstance(it, Claim | Fact) for it in claims)):
+            why = f"{what}: say: a list of Claim and Fact is needed, not {claims!r}"
+            return [Fact("No sentences: {why}.", {"why": why})]
+        for it in claims:
+            if isinstance(it, Claim) and it.kind not in analysis.says:
+                why = f"{what}: says: no world measures how often {it.kind.name!r} is wrong"
+                return [Fact("No sentences: {why}.", {"why": why})]
+        return claims
 
     return said
