@@ -1,7 +1,11 @@
-"""What pyproject.toml cannot say: an installed package knows the commit that it was made from."""
+"""What pyproject.toml cannot say: what is added to an installed package.
+
+That is the commit that it was made from, and the sweep files.
+"""
 
 import runpy
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
@@ -9,8 +13,8 @@ from setuptools.command.build_py import build_py
 HERE = Path(__file__).parent
 
 
-class BuildWithVersion(build_py):
-    """Writes `anynet_study/VERSION` into what is built, unless the checkout itself is installed."""
+class BuildWithAdditions(build_py):
+    """Adds `VERSION` and `sweeps/` to the package, unless the checkout itself is installed."""
 
     def run(self) -> None:
         super().run()
@@ -20,6 +24,8 @@ class BuildWithVersion(build_py):
         told = provenance["with_commit"](self.distribution.get_version(), HERE)
         folder = Path(self.build_lib) / "anynet_study"
         (folder / provenance["VERSION_FILE"]).write_text(told, encoding="utf-8")
+        others = ignore_patterns("*.md")
+        copytree(HERE / "sweeps", folder / "sweeps", ignore=others, dirs_exist_ok=True)
 
 
-setup(cmdclass={"build_py": BuildWithVersion})
+setup(cmdclass={"build_py": BuildWithAdditions})

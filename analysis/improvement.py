@@ -29,8 +29,10 @@ def improvement(
 ) -> None:
     """Draw improvement.png and improvement.pdf, and print the fits."""
     accuracies, reference = 100 - study.errors, source_or_first(study)
-    fits = apr.improvement_fits(accuracies, reference, baseline, **study.options.intervals)
-    show(f"Improvement against that on {reference}", fits)
+    how = study.options.intervals
+    fits = apr.transfer_fits(accuracies, reference, baseline=baseline, **how)
+    shown = ["target", "n", "correlation", *fits.filter(like="relative"), "r2", "note"]
+    show(f"Improvement against that on {reference}", fits[shown])
     drawn = 100 - chosen_errors(study, datasets)
     table = apr.relative_improvement(drawn, baseline, study.image_counts or None)
     save(plots.improvement_chart(table, baseline), output / "improvement", table)

@@ -20,14 +20,15 @@ def other_targets(
     average: Average = "logits",
     output: Output = FOLDER,
 ) -> None:
-    """Draw other_targets.png and other_targets.pdf, and print both tables."""
+    """Draw other_targets.png and other_targets.pdf, and print tests and correlations."""
     scores, name = 100 - study.errors, source_or_first(study)
     targets = list(study.roles.targets) if study.known("roles") else None
     how: dict[str, Any] = {"average": average, "images": study.image_counts}
-    tests = apr.explained_beyond(scores, name, targets, **how)
-    show("What each explains beyond the other", tests)
     table = apr.other_targets(scores, name, targets, **how, **study.options.correlating)
-    show("Correlations", table)
+    tests = [it for it in table if it.startswith(("target", "n", "r2", "f_", "p_"))]
+    show("What each explains beyond the other", table[tests])
+    correlations = ["target", "n", *table.filter(regex="^(rho|difference)"), "note"]
+    show("Correlations", table[correlations])
     save(plots.other_targets_chart(table, name), output / "other_targets", table)
 
 

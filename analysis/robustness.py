@@ -60,7 +60,8 @@ def robustness(
     if groups is not None:
         table["group"] = table["architecture"].map(groups)
     figure = plots.effective_robustness_grid(table, base)  # refuses too many groups
-    show(f"Average robustness over {used}", apr.average_robustness(accuracies, base, **how))
+    means = pd.DataFrame(robust.attrs["averages"] or robust).reindex(columns=AVERAGED)
+    show(f"Average robustness over {used}", means.dropna(axis="columns", how="all"))
     if groups is not None:
         lines = apr.robustness_lines(accuracies, base, groups, **study.options.intervals)
         shown = with_averages(lines, "shift")[["group", "shift", "n", *SHOWN]]
@@ -69,7 +70,9 @@ def robustness(
     save(figure, output / "robustness", table)
 
 
-#: Of the lines on the terminal.
+#: On the terminal, of the averages.
+AVERAGED = ["architecture", "base", "accuracy", "accuracy_low", "accuracy_high", "ratio", "note"]
+#: And of the lines.
 SHOWN = ["accuracy", "slope", "slope_low", "slope_high", "intercept", "note"]
 
 

@@ -5,8 +5,8 @@
 For each study the median relative error of predicted seconds: by the built-in prices; times the
 factor of the first runs of the plan, tested on the others; times the factor of all datasets but
 one, tested on that. Then the prices that fit all the studies best, ready to be pasted into
-`dispatch.cost.prices`. With --memory some runs are
-trained for an epoch, each in a process of its own, and their peaks compared.
+`engine/planning/prices.py`. With --memory some runs are trained for an epoch, each in a process of
+its own, and their peaks compared.
 """
 
 import argparse
@@ -76,7 +76,6 @@ def _finished(study: OpenStudy) -> Finished:
         network = groups_of([run.spec.architecture])
         features[number] = run_features(network, works[run.dataset, run.recipe])[0]
     datasets = np.array([run.dataset for run in trained])
-    features[:, Features._fields.index("starts")] = [run.first for run in runs]
     seconds = np.array([run.seconds for run in runs])
     return Finished(features, seconds, datasets, runs[-1].device)
 

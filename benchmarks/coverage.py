@@ -295,7 +295,7 @@ def of_beyond(icc: float, n: int, repeated: int) -> Study:
         parts += [long(table[[name]].to_numpy(), 0, str(name)) for name in range(1, 8)]
         runs = pd.concat(parts).rename(columns={"error": "score"})
         table.columns = table.columns.astype(str)
-        found = apr.explained_beyond(table, "0", average="scores", replicates=runs)
+        found = apr.other_targets(table, "0", average="scores", resamples=100, replicates=runs)
         return bool(found["p_average"].iloc[0] <= 0.05)
 
     return study

@@ -207,13 +207,13 @@ class Analysed:
         return self.tables[name]
 
     def get(self, name: str) -> pd.DataFrame | None:
-        """The same; None where it cannot be made."""
+        """Return the table of an analysis; None where it cannot be made."""
         with suppress(UserError):
             return self.table(name)
         return None
 
     def make(self, names: Collection[str]) -> dict[str, pd.DataFrame]:
-        """Those of these tables that can be made, with progress; `left_out` says why no others."""
+        """Make the tables that can be made, with progress; `left_out` says why no others."""
         with progress_if_long("analysing", 100, "%") as report:
             for done, name in enumerate(names):
 

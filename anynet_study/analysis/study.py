@@ -79,19 +79,12 @@ Table = Literal[
     "training-drivers",
     "transfer",
     "beyond",
-    "others",
-    "improvement",
     "shifts",
     "shift-agreement",
     "gaps",
-    "sampling-gaps",
-    "shift-ranks",
-    "average-robustness",
     "recipe-robustness",
     "effective-robustness",
     "significance",
-    "order-changes",
-    "rank-changes",
     "label-sets",
     "class-accuracy",
 ]
@@ -124,12 +117,12 @@ Figure = Literal[
     "class-or-size",
     "fitting",
     "transfer",
-    "others",
     "improvement",
+    "others",
     "shifts",
     "gaps",
-    "shift-ranks",
     "effective-robustness",
+    "shift-ranks",
     "label-sets",
     "class-accuracy",
     "population",
@@ -433,7 +426,7 @@ class Study(Analysed):
 
     @property
     def datasets(self) -> pd.DataFrame:
-        """As `ResultStore.datasets()`."""
+        """Return the table of datasets, as `ResultStore.datasets` does."""
         return needed(self.inputs.datasets, NO_DATASETS)
 
     @property
@@ -448,7 +441,7 @@ class Study(Analysed):
 
     @property
     def trials(self) -> pd.DataFrame:
-        """As `ResultStore.trials()`: the runs of tuned recipes."""
+        """Return the runs of tuned recipes, as `ResultStore.trials` does."""
         return needed(self.inputs.trials, NOT_TUNED)
 
     @property
@@ -530,7 +523,7 @@ class Study(Analysed):
 
     @property
     def recipe_test_sets(self) -> dict[str, dict[str, pd.DataFrame]]:
-        """As `test_sets`, under the other recipes, by name."""
+        """Return what `test_sets` returns, for each of the other recipes by its name."""
         tables = needed(self.inputs.recipe_evaluated, ONE_RECIPE)
         return {name: found for name, of in tables.items() if (found := self.chosen(of, SHIFT))}
 
@@ -541,7 +534,7 @@ class Study(Analysed):
     def chosen(
         self, tables: Mapping[str, pd.DataFrame], kind: EvaluationKind | None
     ) -> dict[str, pd.DataFrame]:
-        """The same of tables like `evaluated`; a dataset without any is left out."""
+        """Choose the test sets of tables like `evaluated`; leave out datasets without any."""
         told, found = self.options.evaluations, {}
         for dataset, table in tables.items():
             names = [
@@ -560,7 +553,7 @@ class Study(Analysed):
 
     @property
     def accuracies(self) -> dict[str, pd.DataFrame]:
-        """As `test_sets`, the accuracies in percent."""
+        """Return the accuracies on `test_sets`, in percent."""
         return {name: 100 - errors for name, errors in self.test_sets.items()}
 
     def read_all(self) -> None:

@@ -15,7 +15,7 @@ from anynet_study.cli.distance import distance
 from anynet_study.cli.doctor import doctor
 from anynet_study.cli.exporting import export
 from anynet_study.cli.importing import import_
-from anynet_study.cli.jobs import cancel, logs
+from anynet_study.cli.jobs import cancel, logs, work
 from anynet_study.cli.labels import captions, folds, label, relabel
 from anynet_study.cli.launch import launch, retry
 from anynet_study.cli.options import opt
@@ -89,7 +89,7 @@ def _options(
 ) -> None: ...
 
 
-STUDY = (pilot, power, run, sample, launch, status, cancel, retry)
+STUDY = (pilot, power, run, sample, launch, work, status, cancel, retry)
 RESULTS = (logs, collect, report, serve, track, query)
 app.command()(init)
 app.command()(sweep)

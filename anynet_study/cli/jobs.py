@@ -1,6 +1,7 @@
-"""The commands for a study's jobs: cancel and logs."""
+"""The commands for a study's jobs and workers: work, cancel and logs."""
 
 import json
+import math
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -20,11 +21,42 @@ Name = Annotated[
 ]
 
 
+def work(
+    study_name: StudyName,
+    minutes: Annotated[float, opt("Save and leave after so long.", "--minutes")] = math.inf,
+    attached: Annotated[
+        bool, opt("End with the parent process.", "--attached", hidden=True)
+    ] = False,
+) -> None:
+    """Be one worker of a study that was launched: train what nobody is at, until nothing is left.
+
+    Start as many as you like, by hand, by ssh, or by any scheduler, on machines that share the
+    study's folder and have the data; they may come and go at any time. A run whose worker was lost
+    is taken over some minutes later. Without --minutes a worker leaves when others are at all that
+    is left, or when it is told to (Ctrl-C, SIGTERM, anynet-study cancel); what it is at is saved.
+
+    \b
+    Examples:
+      anynet-study launch sweeps/paper.yaml --cluster none
+      anynet-study work studies/paper
+      anynet-study work studies/paper --minutes 110
+    """
+    from anynet_study.engine.dispatch import work_at
+    from anynet_study.engine.study_folder import StudyFolder
+
+    if not minutes > 0:
+        raise UserError(f"--minutes: {minutes:g} is too few; legal: more than 0")
+    study = StudyFolder.open(study_name)
+    begun = work_at(study, minutes, lambda line: print(line, flush=True), attached)
+    print(f"{counted(begun, 'run')} begun by this worker; see: anynet-study status {study_name}")
+
+
 def cancel(study_name: StudyName) -> None:
     """Cancel the jobs of a study, and no others.
 
     Jobs that wait are taken from the queue. Jobs that run save their state and end: launch
-    continues from there. The command can be repeated.
+    continues from there; those on other machines find a file that asks them to. The command can be
+    repeated.
 
     \b
     Example:
@@ -40,11 +72,8 @@ def cancel(study_name: StudyName) -> None:
         parts = [(told.running, "running"), (told.queued, "waiting")]
         print("cancelled:", ", ".join(counted(n, f"{state} job") for n, state in parts if n))
     if told.elsewhere:
-        raise WorkFailedError(
-            f"workers of {study.folder} are on {', '.join(told.elsewhere)}, cannot be seen from "
-            "here: cancel them there; if they have ended: anynet-study launch --others-ended"
-        )
-    if not told.running and not told.queued:
+        print(f"asked to leave, which takes up to a minute: workers on {', '.join(told.elsewhere)}")
+    elif not told.running and not told.queued:
         print(f"no job of {study.folder} runs or waits")
 
 
@@ -99,7 +128,7 @@ def _list(study: "StudyFolder", most: int, as_json: bool) -> None:
     jobs = list(submitted_jobs(study.jobs))
     recorded = Recorded.read(study.journals)
     try:
-        live = live_jobs(study.jobs)
+        live = live_jobs(study)
     except WorkFailedError as error:
         live = None
         print(error, file=sys.stderr)

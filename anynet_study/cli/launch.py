@@ -8,7 +8,6 @@ from anynet_study.cli.options import (
     AsJson,
     Changed,
     DryRun,
-    OthersEnded,
     Overrides,
     Retrain,
     StudyName,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from anynet_study.engine.dispatch import LaunchOptions, LaunchReport, OpenStudy
 
-Cluster = Annotated[str, opt("local, slurm or debug; default: as the sweep says.")]
+Cluster = Annotated[str, opt("local, slurm, debug or none; default: as the sweep says.")]
 Changes = Annotated[
     list[str] | None,
     typer.Argument(
@@ -38,7 +37,6 @@ def launch(
     cluster: Cluster = "",
     dry_run: DryRun = False,
     retrain: Retrain = False,
-    others_ended: OthersEnded = False,
     changed: Changed = False,
     as_json: AsJson = False,
 ) -> None:
@@ -48,13 +46,15 @@ def launch(
     time, also after it was killed. Runs that failed because memory or time ran out, or because
     their node failed, are tried again up to launch.attempts times; for other failures see
     anynet-study retry. --cluster debug trains in this process, where a debugger can follow.
-    --dry-run shows what sbatch would get, and needs neither Slurm nor data.
+    --cluster none starts nothing: it says which command starts a worker, by hand or by any other
+    scheduler. --dry-run shows what sbatch would get, and needs neither Slurm nor data.
 
     \b
     Examples:
       anynet-study launch sweeps/paper.yaml --cluster slurm \\
         launch.slurm.partition=gpu launch.slurm.gpus_per_node=1
       anynet-study launch sweeps/paper.yaml --dry-run launch.slurm.array_parallelism=50
+      anynet-study launch sweeps/paper.yaml --cluster none
     """
     changes = _changes(overrides, cluster)
     if dry_run:
@@ -64,7 +64,7 @@ def launch(
         return
     from anynet_study.engine.dispatch import Allowed, LaunchOptions, open_sweep
 
-    options = LaunchOptions(allowed=Allowed(retrain, others_ended, changed))
+    options = LaunchOptions(allowed=Allowed(retrain, changed))
     _launch(open_sweep(sweep_file, changes), options, as_json)
 
 
@@ -72,9 +72,8 @@ def retry(
     study_name: StudyName,
     overrides: Changes = None,
     only: Only = "",
-    cluster: Annotated[str, opt("local, slurm or debug; default: as launched.")] = "",
+    cluster: Annotated[str, opt("local, slurm, debug or none; default: as launched.")] = "",
     retrain: Retrain = False,
-    others_ended: OthersEnded = False,
     as_json: AsJson = False,
 ) -> None:
     """Submit failed runs of a study once more, and return at once.
@@ -100,7 +99,7 @@ def retry(
         kinds=kinds,
         limited=False,
         only_failed=bool(only),
-        allowed=Allowed(retrain, others_ended),
+        allowed=Allowed(retrain),
     )
     study = open_study(study_name, _changes(overrides, cluster), whole=True)
     _launch(study, options, as_json)
@@ -114,6 +113,18 @@ def _launch(study: "OpenStudy", options: "LaunchOptions", as_json: bool) -> None
     if study.sweep.launch.cluster == "debug":
         for job in jobs:  # that is when they train
             job.results()
+    if study.sweep.launch.cluster == "none" and not as_json:
+        print(f"to start a worker, as often as you like: {_worker_line(study.folder.folder)}")
+
+
+def _worker_line(folder: "Path") -> str:
+    """The command that starts a worker, from any folder of any machine that has these disks."""
+    import shlex
+
+    from anynet_study.data import data_root
+
+    data = f"ANYNET_DATA={shlex.quote(str(data_root().absolute()))}"
+    return f"{data} anynet-study work {shlex.quote(str(folder.absolute()))}"
 
 
 def _changes(overrides: list[str] | None, cluster: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Arguments and options that several commands share."""
 
 from collections.abc import Iterable
+from glob import escape, glob
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -24,9 +25,33 @@ def writes(text: str, **how: Any) -> Any:
 
 AsJson = Annotated[bool, opt("Print JSON for scripts.", "--json")]
 Force = Annotated[bool, opt("Replace a dataset of this name.", "--force")]
-SweepFile = Annotated[
-    Path, typer.Argument(metavar="SWEEP", help="Sweep file, for example sweeps/quickstart.yaml.")
-]
+
+
+def sweep_file(given: str) -> Path:
+    """The file of a sweep that is given by its path or name; BadParameter if there is none."""
+    from anynet_study.engine.sweep import sweep_path
+
+    try:
+        return sweep_path(given)
+    except UserError as error:  # of any ValueError typer forgets the words
+        raise typer.BadParameter(str(error)) from None
+
+
+def sweeps_and_files(begun: str) -> list[str]:
+    """What a shell may complete to: names of sweeps, and files."""
+    from anynet_study.engine.sweep import shipped_sweeps
+
+    names = [name for name in shipped_sweeps() if name.startswith(begun)]
+    return names + sorted(glob(f"{escape(begun)}*"))
+
+
+SWEEP = typer.Argument(
+    metavar="SWEEP",
+    help="Sweep file, or the name of one that comes with the package, such as quickstart.",
+    parser=sweep_file,
+    autocompletion=sweeps_and_files,
+)
+SweepFile = Annotated[Path, SWEEP]
 Overrides = Annotated[
     list[str] | None,
     typer.Argument(
@@ -35,9 +60,6 @@ Overrides = Annotated[
 ]
 DryRun = Annotated[bool, opt("Only print what would be done, and its cost.", "--dry-run")]
 Retrain = Annotated[bool, opt("Train runs again where an added evaluation needs it.", "--retrain")]
-OthersEnded = Annotated[
-    bool, opt("Confirm that workers on other machines have ended.", "--others-ended")
-]
 Changed = Annotated[
     bool, opt("Go on with a changed sweep that leaves recorded runs unused.", "--changed")
 ]

@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from anynet_study.analysis.analyses.arguments import check_figure, save_figure
-from anynet_study.cli.options import AsJson, Overrides, opt, writes
+from anynet_study.cli.options import SWEEP, AsJson, Overrides, opt, writes
 from anynet_study.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -17,9 +15,7 @@ BAND = "LOWEST,HIGHEST"
 
 
 def sample(
-    sweep_file: Annotated[
-        Path | None, typer.Argument(metavar="SWEEP", help="Sweep file; or give --space.")
-    ] = None,
+    sweep_file: Annotated[Path | None, SWEEP] = None,
     overrides: Overrides = None,
     space: Annotated[
         str | None, opt("A space's name, or YAML such as {base: ..., depths: ...}.")

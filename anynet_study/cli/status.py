@@ -176,21 +176,16 @@ def _held(status: "Status") -> str:
 
 
 def _silent(status: "Status") -> list[str]:
-    """Jobs that may hang, and workers that cannot be seen from here."""
-    hanging = [
+    """Jobs that may hang."""
+    return [
         f"no sign of life for {duration(seconds)}: job {job}; to end it: anynet-study cancel"
         for job, seconds in status.jobs_silent.items()
-    ]
-    return hanging + [
-        f"on {host}, cannot be seen from here: workers whose last sign of life is "
-        f"{duration(seconds)} old"
-        for host, seconds in status.jobs_elsewhere.items()
     ]
 
 
 def _left(status: "Status") -> str:
     """Runs that are in no job, if that is known."""
-    if status.jobs_unknown or status.jobs_elsewhere or not status.unassigned:
+    if status.jobs_unknown or not status.unassigned:
         return ""
     lost = f"; {counted(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
     return (

@@ -10,7 +10,6 @@ from anynet_study.analysis.analyses.arguments import Resamples
 from anynet_study.cli.options import (
     Changed,
     DryRun,
-    OthersEnded,
     Overrides,
     Retrain,
     StudyName,
@@ -32,7 +31,6 @@ def run(
     dry_run: DryRun = False,
     retry_failed: RetryFailed = False,
     retrain: Retrain = False,
-    others_ended: OthersEnded = False,
     changed: Changed = False,
     resamples: Resamples = 10_000,
     as_json: DryRunAsJson = False,
@@ -56,7 +54,7 @@ def run(
     from anynet_study.engine.dispatch import Allowed, Recorded, open_sweep
 
     study = open_sweep(sweep_file, overrides or [])
-    allowed = Allowed(retrain, others_ended, changed)
+    allowed = Allowed(retrain, changed)
     done = run_study(study, resamples, retry_failed, allowed, lambda it: typer.echo(it, err=True))
     if done is not None:
         from anynet_study.cli.analysis_output import print_summary

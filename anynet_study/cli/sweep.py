@@ -1,6 +1,7 @@
 """The commands about sweep files: explain their keys, and write a first one."""
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -113,8 +114,11 @@ def sweep(
 
 
 def init(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the study.")],
-    datasets: Annotated[str, opt("Names of datasets, comma-separated.")],
+    context: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The name of the study.", show_default=False)
+    ] = "",
+    datasets: Annotated[str, opt("Names of datasets, comma-separated.")] = "",
     source: Annotated[str, opt("The source dataset; default: the first one.")] = "",
     count: Annotated[int, opt("How many architectures.")] = 20,
     resolution: Annotated[
@@ -130,24 +134,40 @@ def init(
         str,
         opt("Datasets whose images are never mirrored in training.", "--no-flip"),
     ] = "",
+    like: Annotated[
+        str,
+        opt("Copy a sweep that comes with the package, by its name.", "--from", metavar="SWEEP"),
+    ] = "",
     output: Annotated[Path | None, writes("The file to write; default: sweeps/NAME.yaml.")] = None,
 ) -> None:
     """Write a first sweep file, with comments.
 
+    With --from it is a copy of one that comes with the package; NAME is then optional.
+
     \b
     Examples:
       anynet-study init first --datasets digits,gratings,blobs
+      anynet-study init mine --from quickstart
       anynet-study init mine --datasets cifar10,mnist --no-flip mnist --flops 2e6,3e6
       anynet-study init nets --datasets cifar10,mnist --networks resnet20,my_networks:vgg
     """
-    from pydantic import ValidationError
-
-    from anynet_study.core.files import write_text
     from anynet_study.data import BUILT_IN, inventory
-    from anynet_study.engine.sweep import Sweep, describe, parse_yaml
 
+    if like:
+        for option in context.command.params:
+            said = context.get_parameter_source(option.name or "")
+            if (
+                option.name not in ("name", "like", "output")
+                and said
+                and said.name == "COMMANDLINE"
+            ):
+                raise UserError(f"{option.opts[0]}: with --from, change this in the file")
+        _copy(like, name, output)
+        return
     labels = list(names(datasets))
-    source = source or (labels or [""])[0]
+    if not name or not (labels or source):
+        raise UserError("give a NAME and --datasets, or --from with the name of a shipped sweep")
+    source = source or labels[0]
     if source not in labels:
         labels = [*filter(None, [source]), *labels]
     own = [label for label in labels if label not in BUILT_IN]
@@ -162,8 +182,6 @@ def init(
     side = next((most for most in SPACES if resolution <= most), 224)
     low, high = (bound * (resolution / side) ** 2 for bound in band)
     file = output or Path("sweeps") / f"{name}.yaml"
-    if file.exists():
-        raise UserError(f"{file} exists already; name another file with -o, or remove it")
     asked, within = names(networks), ", ".join(names(flops)) or f"{low:.4g}, {high:.4g}"
     drawn = DRAWN.format(space=space, count=count, flops=within)
     text = TEMPLATE.format(
@@ -179,12 +197,7 @@ def init(
         padding=max(1, resolution // 8),
         repeated=min(len(asked) or count, 6),
     )
-    content = parse_yaml(text)
-    try:
-        Sweep.model_validate(content)
-    except ValidationError as error:
-        raise UserError(describe(error, Sweep, content)) from None
-    write_text(file, text)
+    _write(file, text)
     if mirrored := [label for label in own if label not in unflipped]:
         print(
             f"note: images of {', '.join(mirrored)} are mirrored in training; write flip: false "
@@ -192,6 +205,37 @@ def init(
             "class (or init with --no-flip NAME)"
         )
     print(f"{file}: edit it, and run it: anynet-study run {file}")
+
+
+def _copy(shipped: str, name: str, output: Path | None) -> None:
+    """Write a copy of a shipped sweep, in which its name and file are those of the copy."""
+    from anynet_study.engine.sweep import shipped_sweeps
+
+    known = shipped_sweeps()
+    if shipped not in known:
+        legal = ", ".join(known)
+        raise UserError(f"--from: no sweep {shipped}{nearest(shipped, known)}; legal: {legal}")
+    file = output or Path("sweeps") / f"{name or Path(shipped).name}.yaml"
+    text = known[shipped].read_text(encoding="utf-8").replace(f"sweeps/{shipped}.yaml", str(file))
+    _write(file, re.sub("^name: .*$", f"name: {name}", text, flags=re.M) if name else text)
+    print(f"{file}: edit it, and run it: anynet-study run {file}")
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a sweep file that is not there; UserError where it is, or where it would be illegal."""
+    from pydantic import ValidationError
+
+    from anynet_study.core.files import write_text
+    from anynet_study.engine.sweep import Sweep, describe, parse_yaml
+
+    if file.exists():
+        raise UserError(f"{file} exists already; name another file with -o, or remove it")
+    content = parse_yaml(text)
+    try:
+        Sweep.model_validate(content)
+    except ValidationError as error:
+        raise UserError(describe(error, Sweep, content)) from None
+    write_text(file, text)
 
 
 def _overrides(unflipped: list[str], source: str) -> str:

@@ -21,7 +21,7 @@ from anynet_study.engine.dispatch import (
 )
 from anynet_study.engine.stages import trained_and_collected
 from anynet_study.engine.study_folder import StudyFolder
-from anynet_study.engine.sweep import Sweep
+from anynet_study.engine.sweep import Sweep, sweep_path
 from anynet_study.store import find_store
 
 
@@ -33,8 +33,9 @@ def run(
 ) -> Study:
     """Do a whole study on this machine, as `anynet-study run` does, and load it.
 
-    `sweep` is one that was made in Python, or its file. The study is in `studies/NAME` of the
-    current folder; what is finished there is not trained again. `resamples`: of the bootstrap.
+    `sweep` is one that was made in Python, its file, or the name of a shipped one. The study is in
+    `studies/NAME` of the current folder; what is finished there is not trained again. `resamples`:
+    of the bootstrap.
     `changed`: go on with a sweep that was changed so that recorded runs of the study stay unused.
     Raises UserError for what cannot be run; failed runs are rows of `study.store`.
 
@@ -48,7 +49,7 @@ def run(
     ... )
     >>> study = anynet_study.run(sweep)  # doctest: +SKIP
     """
-    opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
+    opened = open_sweep(sweep_path(sweep) if isinstance(sweep, str) else sweep)
     done = run_study(opened, resamples, retry_failed, Allowed(changed=changed), print)
     return done or load(opened.folder.folder, resamples=resamples)
 

@@ -395,7 +395,7 @@ def load_json(path: Path) -> Any:
 
 
 def parse_json(where: str, content: bytes, lines: bool) -> Any:
-    """The same of the content of a file that messages call `where`."""
+    """Parse the content of a JSON file that messages call `where`."""
     line = 0
     try:
         text = content.decode("utf-8-sig")

@@ -222,7 +222,7 @@ def unknown_column(name: str, columns: Collection[str]) -> str:
 
 
 def _no_column(name: str, columns: Sequence[str], word: str) -> str:
-    """The same for a name in a condition; `word` is how it is written if text may be meant."""
+    """Explain an unknown name in a condition; `word` is how it is written if text may be meant."""
     if word.lower() == "nan":
         return "a missing number is found by `is null`, such as error is null"
     if word:

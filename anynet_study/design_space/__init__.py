@@ -16,7 +16,7 @@ from anynet_study.design_space.architecture import (
     costs_by_part,
 )
 from anynet_study.design_space.bands import checked_band, checked_strata
-from anynet_study.design_space.complexity import MEASURES, UNITS, parameters
+from anynet_study.design_space.complexity import MEASURES, UNITS, measure, parameters
 from anynet_study.design_space.foreign import ForeignNetwork, Traced
 from anynet_study.design_space.layers import IMAGE_CHANNELS, Convolution, Count, layers
 from anynet_study.design_space.memory import FLOAT_BYTES, training_memory
@@ -90,6 +90,7 @@ __all__ = [
     "groups_of",
     "is_reference",
     "layers",
+    "measure",
     "origin",
     "parameters",
     "published",

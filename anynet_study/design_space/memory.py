@@ -54,7 +54,7 @@ def training_memory(networks: Networks, resolution: int, classes: int, batch: in
 def training_memory_by_part(
     networks: Networks, resolution: int, classes: int, batch: int
 ) -> tuple[Counts, Counts, Counts]:
-    """The same of the stem (n,), the stages (S, n) and the head (n,).
+    """Part the memory of training into the stem (n,), the stages (S, n) and the head (n,).
 
     Each has its parameters, gradients, momentum, buffers and what autograd saves of it. The part
     that is at work at the peak has, in addition, what that moment takes beyond all of this.

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from anynet_study.core.provenance import code_version
 from anynet_study.data import DatasetView, KeptDatasets
 from anynet_study.engine.dispatch import (
     Allowed,
+    Executor,
     JournalReader,
     LaunchOptions,
     OpenStudy,
@@ -30,16 +31,13 @@ from anynet_study.engine.dispatch import (
 )
 from anynet_study.engine.planning import evaluations_by_dataset, resolve_on
 from anynet_study.engine.study_folder import StudyFolder
-from anynet_study.engine.sweep import Sweep
+from anynet_study.engine.sweep import Sweep, sweep_path
 from anynet_study.engine.training import epoch_lengths, steps_per_epoch
 from anynet_study.store import (
     CollectReport,
     collect,
     read_journals,
 )
-
-if TYPE_CHECKING:
-    import submitit
 
 
 def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
@@ -78,18 +76,23 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
 
 def launch(
     sweep: Sweep | Path | str,
-    executor: "submitit.Executor | None" = None,
+    executor: Executor | None = None,
     changed: bool = False,
-) -> list["submitit.Job[None]"]:
+) -> list[Any]:
     """Submit what is missing of a study as `anynet-study launch` does, and return at once.
 
-    `sweep` is one that was made in Python, or its file. `executor` is one of submitit's for Slurm,
-    this machine or this process, with a user's own options (partition, container, lines of setup);
-    by default the sweep's `launch` says where. It is not changed: each array of jobs is submitted
-    by a copy, with the study's mark as comment. Returns the jobs that were submitted now; what is
-    in a job already is not submitted again. To know when a study is done, ask `anynet-study status`
-    and not each job for its result: results are in the study's journals. Jobs of a `DebugExecutor`
-    train in this process, when their `result()` is asked for. `changed`: as for `run`.
+    `sweep` is one that was made in Python, its file, or the name of a shipped one. `executor`
+    is anything with `submit(function)`, such as one of `concurrent.futures`, Dask, Parsl or mpi4py:
+    it is given as many functions as there are runs (at most `launch.workers`, or 1,000), each a
+    worker that takes what nobody is at until nothing is left. Those of submitit for Slurm, this
+    machine or this process, with a user's own options (partition, container, lines of setup), are
+    used as by the command; by default the sweep's `launch` says where. An executor is not changed:
+    each array of jobs is submitted by a copy, with the study's mark as comment. Returns the
+    futures, or jobs, that were submitted now; what is in a job already is not submitted again. To
+    know when a study is done, ask `anynet-study status`: results are in the study's journals, and
+    that of a future is None. Jobs of a `DebugExecutor` train in this process, when their `result()`
+    is asked for.
+    `changed`: as for `run`.
 
     Raises UserError for what cannot be submitted, and WorkFailedError where Slurm does not answer
     or refuses.
@@ -99,7 +102,7 @@ def launch(
     >>> executor.update_parameters(slurm_partition="gpu", gpus_per_node=1)  # doctest: +SKIP
     >>> jobs = anynet_study.launch("sweeps/paper.yaml", executor)  # doctest: +SKIP
     """
-    opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
+    opened = open_sweep(sweep_path(sweep) if isinstance(sweep, str) else sweep)
     options = LaunchOptions(allowed=Allowed(changed=changed))
     return list(launch_missing(opened, options, executor)[1])
 

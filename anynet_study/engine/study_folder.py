@@ -70,6 +70,11 @@ class StudyFolder:
         return self.folder / "jobs"
 
     @property
+    def claims(self) -> Path:
+        """Who is at which run: one file per run that a worker is at."""
+        return self.folder / "claims"
+
+    @property
     def code(self) -> Path:
         """Snapshots of the package, as it was at each launch."""
         return self.folder / "code"
@@ -95,7 +100,7 @@ class StudyFolder:
         return self.folder / "measured.json"
 
     def digests(self) -> dict[str, str]:
-        """Those of `digests_file`, if there is one. UserError where it is not as it was written."""
+        """Return the digests in `digests_file`, if any. UserError for a file changed by hand."""
         if not self.digests_file.is_file():
             return {}
         try:
@@ -104,6 +109,17 @@ class StudyFolder:
             raise UserError(
                 f"{self.digests_file}: none that launch writes; remove it, and launch again"
             ) from None
+
+    @property
+    def part_file(self) -> Path:
+        """The ids of the runs that are trained in this folder, if it is a part of a study."""
+        return self.folder / "part.json"
+
+    def part(self) -> list[str] | None:
+        """Return the run_ids in `part_file`; None where all runs of the study are trained here."""
+        if not self.part_file.is_file():
+            return None
+        return TypeAdapter(list[str]).validate_json(read_regular(self.part_file))
 
     @property
     def results(self) -> Path:
@@ -214,7 +230,7 @@ class StudyFolder:
             with suppress(FileNotFoundError):  # another command was faster
                 if path.lstat().st_mtime < time.time() - FRESH:
                     shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
-        for path in self.checkpoints.glob("*.pt"):
+        for path in chain(self.checkpoints.glob("*.pt"), self.claims.glob("*")):
             if path.stem in finished:
                 path.unlink(missing_ok=True)
 

@@ -353,7 +353,7 @@ def scores_folder(store: Path) -> Path:
 
 
 def scores_file(store: Path, run_id: str) -> Path:
-    """Those of a run."""
+    """Return the file of the scores of a run."""
     return scores_folder(store) / f"{run_id}.npy"
 
 

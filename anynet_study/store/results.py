@@ -105,7 +105,7 @@ class Results(ABC):
 
     @abstractmethod
     def _predictions(self, dataset: str, evaluation: str) -> RunPredictions:
-        """Those of an evaluation, or of the runs themselves where it is ""."""
+        """Return the predictions of an evaluation, or of the runs themselves where it is ""."""
 
     @abstractmethod
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
@@ -290,7 +290,7 @@ class Results(ABC):
         return curves.drop_duplicates("run_id", keep="last").set_index("run_id").squeeze(axis=1)
 
     def _evaluation_errors(self, dataset: str, metric: str, recipe: str | None) -> "pd.DataFrame":
-        """The same of the planned evaluations of runs on a dataset; their names as datasets.
+        """Tabulate the errors of planned evaluations of runs on a dataset; their names as datasets.
 
         On every evaluation's top-1 and top-5, and on other metrics where they are its run's.
         """
@@ -342,7 +342,7 @@ class Results(ABC):
         return pd.concat(found) if found else pd.DataFrame(columns=list(CLASS_TABLE))
 
     def _classes_of(self, dataset: "pd.Series[Any]") -> "pd.DataFrame | None":
-        """The same of one dataset; None without predictions, or where images have more classes."""
+        """Count a dataset by class; None without predictions, or if images have several classes."""
         try:
             labels = self.labels(dataset["dataset"])
         except UserError:  # no predictions

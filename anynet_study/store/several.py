@@ -231,7 +231,7 @@ class ResultStores(Results):
         return rows.add_column(0, "store", name)
 
     def _recipe(self, recipe: str | None) -> str:
-        """Also raises UserError if errors on a dataset mean different things in the stores."""
+        """Resolve a recipe; UserError if errors on a dataset mean different things in stores."""
         self._check_same(None)
         main = dict.fromkeys(store.recipes[0] for store in self.stores if store.recipes)
         if recipe is None and len(main) > 1:

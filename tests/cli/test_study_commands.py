@@ -95,7 +95,7 @@ class Home:
     def finish(self, name: str) -> dict[str, str]:
         """Wait for the workers of a launched study; its finished runs."""
         end = time.monotonic() + LONGEST_WAIT
-        while ledger.live_jobs(self.study(name).jobs):
+        while ledger.live_jobs(self.study(name)):
             assert time.monotonic() < end
             time.sleep(0.2)
         return Recorded.read(self.study(name).journals).runs

@@ -7,9 +7,10 @@ import jsonschema
 import pytest
 import yaml
 from command import SWEEPS, in_this_process
+from tiny_study import Type
 
 from anynet_study import Sweep
-from anynet_study.engine.sweep import explain, json_schema, load_yaml
+from anynet_study.engine.sweep import explain, json_schema, load_yaml, shipped_sweeps
 
 #: Keys whose names say it, or are explained with the one before.
 PLAIN = {"population.parameters", "population.activations", "population.seed"} | {
@@ -103,6 +104,52 @@ def test_a_first_sweep_of_networks_by_name(tmp_path: Path) -> None:
     assert sweep.population.networks == ["resnet20", "mine:net"]
     assert (sweep.population.count, sweep.population.resolution) == (None, 8)
     assert sweep.replicates.architectures == 2
+
+
+@pytest.mark.parametrize("name", shipped_sweeps())
+def test_a_copy_of_a_shipped_sweep_is_that_sweep(tmp_path: Path, name: str) -> None:
+    in_this_process(tmp_path, "init", "--from", name)
+    in_this_process(tmp_path, "init", "mine", "--from", name)
+    shipped = Sweep.load(SWEEPS / f"{name}.yaml")
+    assert Sweep.load(tmp_path / "sweeps" / f"{Path(name).name}.yaml") == shipped
+    renamed = tmp_path / "sweeps" / "mine.yaml"
+    assert Sweep.load(renamed).differences_from(shipped) == {"name": (shipped.name, "mine")}
+    assert f"sweeps/{name}.yaml" not in renamed.read_text().splitlines()[0]
+
+
+def test_all_sweeps_are_shipped_and_have_names() -> None:
+    files = {path.relative_to(SWEEPS).with_suffix("").as_posix() for path in SWEEPS.rglob("*.yaml")}
+    assert shipped_sweeps().keys() == files
+
+
+def test_a_name_is_a_shipped_sweep_and_a_path_is_a_file(type_: Type) -> None:
+    Path("quickstart").write_text("name: of a file")
+    for given, expected in (
+        ("quickstart", "96 runs"),
+        ("./quickstart", "missing: "),
+        ("quickstart.yaml", "quickstart.yaml: no such sweep file"),
+        (
+            "quickstrat",
+            "quickstrat: no such file, and no sweep of this package (did you mean 'quick",
+        ),
+    ):
+        told = type_("run", given, "--dry-run")
+        assert expected in told.out + told.err
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], "give a NAME and --datasets, or --from"),
+        (["mine"], "give a NAME and --datasets, or --from"),
+        (["--from", "quick"], "--from: no sweep quick (did you mean 'quickstart'?); legal: "),
+        (["--from", "quickstart", "--count", 20], "--count: with --from, change this in the file"),
+        (["a b", "--from", "quickstart"], "`name` = 'a b'"),
+    ],
+)
+def test_a_copy_with_a_mistake(tmp_path: Path, options: list[object], expected: str) -> None:
+    assert expected in in_this_process(tmp_path, "init", *options, expect=2).stderr
+    assert not (tmp_path / "sweeps").exists()
 
 
 @pytest.mark.parametrize(

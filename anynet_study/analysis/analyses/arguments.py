@@ -269,7 +269,7 @@ def parse_counts(
 def parse_pairs(
     option: str, values: Sequence[str], legal: str, several: bool = False
 ) -> list[tuple[str, str]]:
-    """Both sides of each =; of an option that takes `several` they are parted by commas."""
+    """Part each NAME=VALUE; an option that takes `several` has commas between them."""
     pairs: list[tuple[str, str]] = []
     for part in (part for value in values for part in (value.split(",") if several else [value])):
         # Paths have no = in them as a rule, names of datasets might.

@@ -24,7 +24,7 @@ def class_accuracy(study: Study) -> pd.DataFrame:
 
 
 def of_dataset(study: Study, dataset: str) -> pd.DataFrame:
-    """The same on the test images of one dataset, class by class.
+    """Tabulate accuracies on the test images of one dataset, class by class.
 
     Returns DataFrame[class, images, mean, low, high, lowest, highest, n], in percent. The interval
     is that of the mean over architectures and images like these: Student's t, with the variance of

@@ -177,7 +177,7 @@ def widths(study: Study) -> pd.DataFrame:
 
 
 def widths_of(study: Study, source: str, target: str) -> pd.DataFrame:
-    """The same of one pair of datasets."""
+    """Tabulate the interval widths of one pair of datasets."""
     how = study.options.correlating
     how["resamples"] = min(study.options.resamples, MOST_RESAMPLES)
     return apr.interval_widths(study.errors, source, target, subsamples=SUBSAMPLES, **how)

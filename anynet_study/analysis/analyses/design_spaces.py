@@ -51,7 +51,7 @@ class Spaces(Analysed):
         self.errors, self.models, self.weights = errors, models, weights
 
     def changed(self, **changes: Any) -> Self:
-        """The same with other `errors`, `models`, `weights` or `notes`."""
+        """Return these spaces with other `errors`, `models`, `weights` or `notes`."""
         names = ("options", "dataset", "metric", "errors", "models", "weights", "notes")
         return type(self)(**{name: getattr(self, name) for name in names} | changes)
 

@@ -51,7 +51,7 @@ def read_table(path: Path, declared: Declared) -> dict[str, Any]:
 
 
 def described(table: pd.DataFrame, declared: Declared) -> dict[str, pd.DataFrame]:
-    """The same of a table in memory, whose index names the architectures and is kept.
+    """Read a table in memory, whose index names the architectures and is kept.
 
     A table that only counts its rows and begins with a column of texts is read as a file would be.
     """

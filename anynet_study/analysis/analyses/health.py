@@ -104,7 +104,7 @@ def concerns_of(study: "Study") -> list[Concern]:
 
 
 def noise_of(runs: "pd.DataFrame") -> "pd.DataFrame":
-    """As `apr.noise_ceiling` returns it, of a table of RUNS."""
+    """Return the noise (`apr.noise_ceiling`) of a table of RUNS."""
     from anynet_study.analysis.apr import noise_ceiling
 
     return noise_ceiling(runs.drop(columns="status"))

@@ -1,6 +1,5 @@
 """Image by image: what predictions say that errors do not (papers 2 and 5)."""
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -19,10 +18,6 @@ from anynet_study.core.errors import UserError
 OWN = "test"
 #: Pairs of so many of the best are compared.
 COMPARED = 10
-#: So many of the best are ranked on resampled images.
-RANKED = 500
-#: Resamples of images that ranks need.
-MOST_RESAMPLES = 2_000
 #: Label sets have all classes, and these shares of them.
 SHARES = (0.5, 0.2, 0.1)
 
@@ -31,15 +26,34 @@ TestSet = tuple[str, str]
 
 
 def significance(study: Study) -> pd.DataFrame:
-    """Are the best on each dataset told apart by its test images?"""
+    """Pairs of the best on each dataset, on its own test images and on other test sets.
 
-    def compare(dataset: str) -> pd.DataFrame:
-        best = study.best(dataset, COMPARED)
-        right = study.predicted(dataset, OWN, best).correct()
-        return apr.mcnemar(right.loc[[name for name in best if name in right.index]])
+    These are the further test sets of a dataset; and of the source (or the first dataset), the
+    targets (or the other datasets).
+    """
+    names, roles = [str(name) for name in study.errors], study.known("roles")
+    first, others = (names[0], names[1:]) if names else ("", [])
+    if roles is not None:
+        roles.check(study.errors.columns)
+        first, others = roles.source, list(roles.targets)
+    parts: Parts = {(name, OWN): partial(_compared, study, name) for name in names}
+    for dataset, table in (study.known("evaluated") or {}).items():
+        for name in map(str, table.columns[1:]):
+            parts[dataset, name] = partial(_compared, study, dataset, (dataset, name))
+    for other in others:
+        parts[first, other] = partial(_compared, study, first, (other, OWN))
+    # Rows that say why there are none have no counts.
+    counts = dict.fromkeys(("images", "only_a", "only_b"), "Int64")
+    return stacked(["dataset", "test_set"], parts, study.progress).astype(counts)
 
-    parts: Parts = {(str(name),): partial(compare, str(name)) for name in study.errors}
-    return stacked(["dataset"], parts, study.progress)
+
+def _compared(study: Study, dataset: str, test_set: TestSet | None = None) -> pd.DataFrame:
+    """The best on a dataset that have predictions, on its own test set or on another one."""
+    best = study.best(dataset, COMPARED)
+    known = [study.predicted(*it, best).correct() for it in ((dataset, OWN), test_set) if it]
+    shared = [name for name in best if all(name in right.index for right in known)]
+    right = [table.loc[shared] for table in known]
+    return apr.mcnemar(right[-1], right[0] if test_set else None, study.options.level)
 
 
 SEPARATES = Kind(
@@ -94,91 +108,31 @@ SEPARATING = tuple(
 SIGNIFICANCE = Analysis[Study](
     name="significance",
     title="The best on each dataset, image by image (McNemar's test)",
+    older_names=("order-changes", "rank-changes"),
     table=significance,
-    question="Is the best architecture better than the next ones on these images?",
+    question=("Is the best architecture better than the next ones on these images, and on others?"),
     formula=(
         "mid-p of a binomial test with probability 1/2: of the images that just one of the two "
-        "classifies correctly, how many are the first one's"
+        "classifies correctly, how many are the first one's; corrected by Holm's method"
     ),
-    source="McNemar 1947; Fagerland et al. 2013",
+    source="McNemar 1947; Fagerland et al. 2013; paper 2, section 3.3",
     avoid=(
         "to allow for training noise: two trainings of one architecture can differ significantly, "
-        "too"
+        "too; and for others than the ten that were the best on the dataset's own test set"
     ),
     needs=("predicted",),
-    headings={"p_exact": "", "p_mid": "p", "p_holm": "p (Holm)"},
-    say=lambda study, table: told_apart(table, study.options.level),
+    headings={"p_exact": "", "p_mid": "p", "p_holm": "p (Holm)", "test_set": "test set"},
+    say=lambda study, table: told_apart(
+        table[table["test_set"].eq(OWN) & table["a"].notna()], study.options.level
+    ),
     says={SEPARATES: SEPARATING},
     topic="The best",
     section="images",
     shown="folded",
     caption="The best on each dataset, image by image",
-    note="McNemar's test of pairs of the ten best on a dataset's own test images.",
-)
-
-
-def order_changes(study: Study) -> pd.DataFrame:
-    """Do pairs of the best change places on another test set, beyond sampling error?"""
-
-    def compare(original: TestSet, new: TestSet) -> pd.DataFrame:
-        right = _both(study, original, new, study.best(original[0], COMPARED))
-        return apr.order_changes(right[0], right[1], study.options.level)
-
-    return _of_pairs(study, compare)
-
-
-ORDER_CHANGES = Analysis[Study](
-    name="order-changes",
-    title="Pairs of the ten best whose order changes on another test set (McNemar's test)",
-    table=order_changes,
-    question="Which of the best change places on another test set, beyond chance?",
-    formula="McNemar's mid-p on each test set, corrected by Holm's method",
-    source="paper 2, section 3.3",
-    avoid=(
-        "for architectures other than the ten that were chosen as the best before looking at the "
-        "new test set"
-    ),
-    needs=("predicted",),
-    headings={"original_difference": "a - b (points)", "original_p": "p"}
-    | {"new_difference": "a - b, new", "new_p": "p, new"},
-    section="images",
-    shown="folded",
-    caption="Pairs of the best that change their order",
-    note=(
-        "Pairs of the ten best, on two test sets. “Changed, significant”: each test set by itself "
-        "tells the two apart (McNemar's test, Holm-corrected), in opposite orders."
-    ),
-)
-
-
-def rank_changes(study: Study) -> pd.DataFrame:
-    """Ranks on two test sets and their change, with intervals from resampled images."""
-    options = study.options
-    resamples = min(options.resamples, MOST_RESAMPLES)
-
-    def compare(original: TestSet, new: TestSet) -> pd.DataFrame:
-        right = _both(study, original, new, study.best(original[0], RANKED))
-        return apr.rank_changes(right[0], right[1], resamples, options.seed, options.level)
-
-    return _of_pairs(study, compare)
-
-
-RANK_CHANGES = Analysis[Study](
-    name="rank-changes",
-    title="Ranks on two test sets, with intervals from resampled images",
-    table=rank_changes,
-    question="How do ranks change from one test set to another?",
-    formula=(
-        "rank on the own test set - rank on the further one, with percentiles over resampled images"
-    ),
-    source="paper 2, section 3.3",
-    avoid="to allow for training noise: intervals cover the choice of test images alone",
-    needs=("predicted",),
-    most_resamples=MOST_RESAMPLES,
-    section="images",
-    shown="folded",
-    caption="Ranks on two test sets",
-    note="In brackets: the ranks that occur when test images are resampled (percentiles).",
+    note="McNemar's test of pairs of the ten best on a dataset: on its own test images (test) and "
+    "on other test sets. “Changed, significant”: each of the two test sets by itself tells the two "
+    "apart (corrected), in opposite orders.",
 )
 
 
@@ -189,7 +143,6 @@ def label_sets(study: Study) -> pd.DataFrame:
         parts[name, "all classes"] = partial(_among_all, study, name)
         if name in study.choices:
             parts[name, "the set"] = partial(_among_sets, study, name)
-    # Rows that say why there are none have no counts.
     counts = {"classes": "Int64", "images": "Int64"}
     return stacked(["dataset", "chosen_among"], parts, study.progress).astype(counts)
 
@@ -259,28 +212,3 @@ LABEL_SETS = Analysis[Study](
         "Chosen among the set: evaluations in which it can predict no other class."
     ),
 )
-
-
-def _of_pairs(study: Study, compare: Callable[[TestSet, TestSet], pd.DataFrame]) -> pd.DataFrame:
-    """Own against further test sets; and source against targets, or the first dataset's others."""
-    names, roles = [str(name) for name in study.errors], study.known("roles")
-    first, others = (names[0], names[1:]) if names else ("", [])
-    if roles is not None:
-        roles.check(study.errors.columns)
-        first, others = roles.source, list(roles.targets)
-    parts: Parts = {}
-    for dataset, table in (study.known("evaluated") or {}).items():
-        for name in map(str, table.columns[1:]):
-            parts[dataset, name] = partial(compare, (dataset, OWN), (dataset, name))
-    for other in others:
-        parts[first, other] = partial(compare, (first, OWN), (other, OWN))
-    return stacked(["original", "new"], parts, study.progress)
-
-
-def _both(
-    study: Study, original: TestSet, new: TestSet, architectures: list[str]
-) -> list[pd.DataFrame]:
-    """Which images are right, of the architectures that both test sets have, the best first."""
-    both = [study.predicted(*test_set, architectures).correct() for test_set in (original, new)]
-    shared = [name for name in architectures if all(name in right.index for right in both)]
-    return [right.loc[shared] for right in both]

@@ -132,7 +132,7 @@ class DatasetOptions:
         return {name: {} for name in (*source, *self.shifts, *self.images)} | found
 
     def read_distances(self, beside: Path | None = None) -> pd.DataFrame | None:
-        """Those of the file that was named, or of a study's folder; None where there is none.
+        """Read the distances of the file that was named, or of a study's folder; None without one.
 
         Raises UserError for a file that is not as `data distance` writes it.
         """
@@ -385,7 +385,7 @@ class StoreInputs(Inputs):
 
     @cached_property
     def kinds(self) -> dict[str, dict[str, EvaluationKind]]:
-        """As the store says; of evaluations before it did, from what determines them.
+        """Return the kinds of evaluations as the store says, or as what determines them implies.
 
         Of tests of the same images, those that leave fewer classes than another are label sets.
         """

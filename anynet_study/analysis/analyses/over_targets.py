@@ -42,7 +42,7 @@ def over_targets(study: Study) -> pd.DataFrame:
 
 
 def arrange(table: pd.DataFrame) -> pd.DataFrame:
-    """Both ends of an interval in one cell."""
+    """Put both ends of an interval in one cell."""
 
     def cells(name: str) -> pd.Series:
         ends = zip(table[f"{name}_low"], table[f"{name}_high"], strict=True)

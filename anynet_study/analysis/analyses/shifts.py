@@ -14,8 +14,7 @@ from anynet_study.analysis.analyses.building import Parts, stacked, with_average
 from anynet_study.analysis.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
 from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.analysis.claims import Claim, Fact, Interval, Kind, Said, sources
-from anynet_study.analysis.plots import wording
-from anynet_study.analysis.study import Inputs, Study
+from anynet_study.analysis.study import SHIFT, Inputs, Study
 from anynet_study.analysis.worlds import Draw, Setting, World, answers, correlated
 from anynet_study.core.errors import UserError, listed, some_of
 
@@ -146,15 +145,22 @@ HOLDS = Kind(
 )
 
 
-def found_on_shifts(shifts: pd.DataFrame, agreement: pd.DataFrame | None) -> Said:
-    """How accuracy changes on further test sets, and whether the ranking carries over there."""
-    lines = shifts[(shifts["scale"] == "linear") & shifts["change"].notna()]
-    said: list[Claim | Fact] = []
+def found_on_shifts(study: Study, shifts: pd.DataFrame) -> Said:
+    """How accuracy changes on further test sets, and whether the ranking carries over there.
+
+    Of shifts alone: transforms of the own images share their sampling error.
+    """
+    agreement, said = study.get("shift-agreement"), list[Claim | Fact]()
+    of_shifts = [
+        study.kind_of(row["dataset"], row["test_set"]) == SHIFT for row in shifts.to_dict("records")
+    ]
+    lines = shifts[of_shifts & shifts["scale"].eq("linear") & shifts["change"].notna()]
     for dataset, rows in lines.groupby("dataset", sort=False):
-        known = agreement[agreement["dataset"] == dataset] if agreement is not None else lines[:0]
-        for row in known.to_dict("records"):
-            ends = Interval(row["holds_low"], row["holds_high"], OF_IMAGES, len(known))
-            said.append(Claim(HOLDS, str(row["evaluation"]), ends, str(dataset), len(known)))
+        if agreement is not None:
+            known = agreement[agreement["dataset"].eq(dataset)]
+            for row in known[known["evaluation"].isin(rows["test_set"])].to_dict("records"):
+                ends = Interval(row["holds_low"], row["holds_high"], OF_IMAGES, len(known))
+                said.append(Claim(HOLDS, str(row["evaluation"]), ends, str(dataset), len(known)))
         for row in rows.to_dict("records"):
             ends = Interval(
                 row["change_low"], row["change_high"], OF_IMAGES, len(lines), row["change"]
@@ -268,7 +274,7 @@ SHIFTS = Analysis[Study](
             data=drawn_shifts,
         ),
     ),
-    say=lambda study, table: found_on_shifts(table, study.get("shift-agreement")),
+    say=found_on_shifts,
     says={HOLDS: HOLDING, CHANGES: CHANGING},
     topic="Further test sets",
     section="shifts",
@@ -319,12 +325,22 @@ def drawn_gaps(study: Study) -> pd.DataFrame:
 GAPS = Analysis[Study](
     name="gaps",
     title="What is lost on a further test set, and changes of rank",
+    older_names=("sampling-gaps",),
     table=gaps,
-    question="What does each architecture lose on a further test set?",
-    formula="gap = accuracy on the own test set - accuracy on the further one; Newcombe's interval",
-    source="paper 2, Table 1; Newcombe 1998, method 10",
-    avoid="as evidence of overfitting: a harder test set lowers every accuracy as well",
+    question=(
+        "What does each architecture lose on a further test set, and can that be sampling error?"
+    ),
+    formula=(
+        "gap = accuracy on the own test set - accuracy on the further one; Newcombe's interval; "
+        "gap = sampling error of the further test set, within its Clopper-Pearson interval, + rest"
+    ),
+    source="paper 2, section 2 and Table 1; Newcombe 1998, method 10",
+    avoid=(
+        "as evidence of overfitting: a harder test set lowers every accuracy as well, and one pair "
+        "of test sets cannot tell the two apart"
+    ),
     needs=("test_sets",),
+    headings={"beyond": "beyond sampling", "rest_low": "", "rest_high": ""},
     figures=(
         StudyFigure(
             name="gaps",
@@ -340,114 +356,11 @@ GAPS = Analysis[Study](
     section="shifts",
     shown="folded",
     caption="What each architecture loses, and its change of rank",
-)
-
-
-def sampling_gaps(study: Study) -> pd.DataFrame:
-    """How much of what is lost can be the further test set's sampling error."""
-
-    def split(table: pd.DataFrame, name: str, images: dict[str, int] | None) -> pd.DataFrame:
-        assert images is not None
-        return apr.sampling_gaps(table, "test", name, images, study.options.level)
-
-    for dataset, table in study.accuracies.items():
-        if image_counts(study, dataset, table) is None:
-            raise UserError("how many images the test sets have is not known")
-    return of_test_sets(study, split)
-
-
-def arrange_sampling(table: pd.DataFrame) -> pd.DataFrame:
-    """Each part of a drop as one cell: where it lies."""
-    shown = table.drop(columns=["generalization_low", "generalization_high", "beyond"])
-    shown = shown.drop(columns=["rest_low", "rest_high"])
-    for name, column in (("by sampling", "generalization"), ("rest", "rest")):
-        ends = zip(table[f"{column}_low"], table[f"{column}_high"], strict=True)
-        shown[name] = ["–" if np.isnan(low) else wording.interval(low, high) for low, high in ends]
-    return shown.assign(beyond=table["beyond"])
-
-
-SAMPLING_GAPS = Analysis[Study](
-    name="sampling-gaps",
-    title="How much of the loss can be sampling error of the further test set (points)",
-    table=sampling_gaps,
-    question="Can the sampling error of the further test set explain the loss?",
-    formula=(
-        "drop = sampling error of the further test set, within its Clopper-Pearson interval, + rest"
-    ),
-    source="paper 2, section 2",
-    avoid=(
-        "to tell a harder distribution from overfitting: one pair of test sets cannot tell them "
-        "apart"
-    ),
-    needs=("test_sets",),
-    headings={"rest": "for other reasons", "beyond": "beyond sampling"},
-    arrange=arrange_sampling,
-    section="shifts",
-    shown="folded",
-    caption="How much of that can be sampling error",
     note=(
-        "The sampling error is that of the further test set alone (Clopper-Pearson). The rest "
-        "comes from a different distribution, from choices that were fitted to the own test set, "
-        "or from the sampling error of that. “Beyond sampling”: beyond that of both test sets."
+        "Beyond sampling: whether the sampling error of both test sets cannot be "
+        "the gap. The rest comes from a different distribution, or from choices that were "
+        "fitted to the own test set."
     ),
-)
-
-
-def shift_ranks(study: Study) -> pd.DataFrame:
-    """Mean error and rank of each architecture over all test sets."""
-    how = study.options.intervals
-    return of_datasets(study, lambda table, _: apr.shift_ranks(100 - table, **how))
-
-
-SHIFT_RANKS = Analysis[Study](
-    name="shift-ranks",
-    title="Mean error and rank over all test sets",
-    table=shift_ranks,
-    question="Which architecture is best over all test sets?",
-    formula="rank of the mean error over all test sets, the own among them, with percentiles over "
-    "resampled test sets",
-    source="paper 4, Appendix B.2",
-    avoid="where the test sets were chosen to favour an architecture",
-    needs=("test_sets",),
-    figures=(
-        StudyFigure(
-            name="shift-ranks",
-            older_names=("transforms",),
-            title="Ranks over all test sets",
-            caption="Ranks of the best architectures over all test sets.",
-            draw=lambda study, rows: plots.shift_rank_chart(rows),
-            data=lambda study: drawn_rows(study, "shift-ranks"),
-        ),
-    ),
-    section="shifts",
-)
-
-
-def average_robustness(study: Study) -> pd.DataFrame:
-    """Average accuracy over further test sets, and its ratio to that on the dataset's own."""
-    level = study.options.level
-    return of_datasets(
-        study,
-        lambda table, images: apr.average_robustness(table, "test", images=images, level=level),
-    )
-
-
-AVERAGE_ROBUSTNESS = Analysis[Study](
-    name="average-robustness",
-    older_names=("robustness",),
-    title="Average accuracy over further test sets",
-    table=average_robustness,
-    question="How accurate are architectures on average over further test sets?",
-    formula="mean over the shifts of the accuracy; ratio to the accuracy on the own test set",
-    source="paper 5, section 3",
-    avoid=(
-        "to compare architectures of different accuracy on the own test set: `effective-"
-        "robustness` does that"
-    ),
-    needs=("test_sets",),
-    section="shifts",
-    shown="folded",
-    caption="Average robustness",
 )
 
 
@@ -516,17 +429,19 @@ def effective_robustness(study: Study) -> pd.DataFrame:
 
 EFFECTIVE_ROBUSTNESS = Analysis[Study](
     name="effective-robustness",
-    title="Accuracy beyond what the line through all architectures expects",
+    older_names=("average-robustness", "robustness", "shift-ranks"),
+    title="Accuracy on shifts, on average, and beyond what the line through all expects",
     table=effective_robustness,
     question=(
-        "Which architectures are more accurate under a shift than their accuracy without it "
-        "suggests?"
+        "How accurate are architectures under shifts, and which are more so than their accuracy "
+        "without them suggests?"
     ),
     formula=(
+        "mean over the shifts of the accuracy, and its ratio to the accuracy on the own test set; "
         "accuracy on the shift - accuracy expected there from a line through the baseline (by "
         "default all architectures), fitted on the logit scale"
     ),
-    source="Taori et al. 2020; paper 5, section 3",
+    source="Taori et al. 2020; paper 5, section 3; of the ranks: paper 4, Appendix B.2",
     avoid=("where accuracies on the own test set differ by hardly more than their sampling error"),
     needs=("test_sets",),
     figures=(
@@ -540,12 +455,24 @@ EFFECTIVE_ROBUSTNESS = Analysis[Study](
             draw=lambda study, rows: plots.effective_robustness_grid(rows, drawn_dataset(study)),
             data=lambda study: with_averages(drawn_rows(study, "effective-robustness"), "shift"),
         ),
+        StudyFigure(
+            name="shift-ranks",
+            older_names=("transforms",),
+            title="Ranks over all test sets",
+            caption="Ranks of the best architectures by mean error over all test sets, the own "
+            "among them, with percentiles over resampled test sets.",
+            draw=lambda study, rows: plots.shift_rank_chart(rows),
+            data=lambda study: apr.shift_ranks(
+                study.test_sets[drawn_dataset(study)], **study.options.intervals
+            ),
+        ),
     ),
     arrange=lambda table: with_averages(table, "shift"),
     section="shifts",
     shown="folded",
     caption="Effective robustness",
-    note="Accuracy beyond what the line through all architectures expects. Robust: shown to be "
+    note="Ratio: to the accuracy on the own test set, for architectures that are about as accurate "
+    "there. Effective: beyond what the line through all architectures expects. Robust: shown to be "
     f"{apr.SMALLEST_ROBUSTNESS:g} point or more beyond it, corrected for all rows; undecided "
     "where the numbers of images, and thus the sampling error, are not known.",
 )

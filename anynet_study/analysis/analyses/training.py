@@ -464,7 +464,7 @@ def metrics(study: Study) -> pd.DataFrame:
 
 
 def drawn_metrics(study: Study) -> pd.DataFrame:
-    """Both errors of each architecture."""
+    """Return the top-1 and the top-5 error of each architecture."""
     datasets = list(study.table("metrics")["dataset"])
     return plots.agreement_data(study.by_metric["top1"], study.by_metric["top5"], datasets)
 

@@ -5,13 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from anynet_study.analysis import apr, plots
-from anynet_study.analysis.analyses.noise import (
-    FREED,
-    MEASURED,
-    cut,
-    measured_and_freed,
-    replicates_of,
-)
+from anynet_study.analysis.analyses.noise import cut, replicates_of
 from anynet_study.analysis.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import UserError
@@ -21,7 +15,6 @@ if TYPE_CHECKING:
 
 #: Metrics that are shares of images, with the sampling error of shares.
 ACCURACIES = ("top1", "top5")
-LINE = {"freed_slope": "slope without noise", "r2": "R²", "adjusted_r2": "", "excluded": ""}
 
 
 def scores(study: Study) -> tuple[pd.DataFrame, str, list[str]]:
@@ -33,8 +26,23 @@ def scores(study: Study) -> tuple[pd.DataFrame, str, list[str]]:
 
 def transfer(study: Study) -> pd.DataFrame:
     """A line for each target."""
-    runs = runs_of(study, [study.roles.source])
-    return apr.transfer_fits(*scores(study), **study.options.intervals, replicates=runs)
+    told = scores(study)
+    runs, baseline = runs_of(study, [study.roles.source]), median_on(*told)
+    how = study.options.intervals
+    return apr.transfer_fits(*told, **how, replicates=runs, baseline=baseline)
+
+
+def median_on(accuracies: pd.DataFrame, source: str, targets: list[str]) -> str | None:
+    """The architecture that is the median on the source; None where none has all errors."""
+    known = accuracies[[source, *targets]].dropna()[source].sort_values(kind="stable")
+    return None if known.empty else str(known.index[(len(known) - 1) // 2])
+
+
+def median_of(study: Study) -> str:
+    """The same of a study; UserError where none has all errors."""
+    if (baseline := median_on(*scores(study))) is None:
+        raise UserError("no architecture has all errors")
+    return baseline
 
 
 def drawn_accuracies(study: Study) -> pd.DataFrame:
@@ -53,19 +61,29 @@ def draw_transfer(study: Study, _: pd.DataFrame) -> "Figure":
     return plots.transfer_grid(100 - study.errors, roles.source, targets, images=images)
 
 
+def improvements(study: Study) -> pd.DataFrame:
+    """Accuracy over that of the median architecture, of every architecture."""
+    accuracies, source, targets = scores(study)
+    known = accuracies[[source, *targets]].dropna(axis="columns", how="all")
+    return apr.relative_improvement(known, median_of(study))
+
+
 TRANSFER = Analysis[Study](
     name="transfer",
+    older_names=("improvement",),
     title="Accuracy on the targets as a line on that on the source",
     table=transfer,
     question="How much accuracy on a target goes with a point of accuracy on the source?",
     formula=(
         "accuracy on the target = a + b · accuracy on the source, by least squares in percent; "
-        "slope without noise: cov(x, y) / (var(x) - variance within architectures)"
+        "slope without noise: cov(x, y) / (var(x) - variance within architectures); relative "
+        "slope: of accuracy / accuracy of the median architecture"
     ),
-    source="paper 3, section 4; paper 4, section 4.2; Fuller 1987, section 1.1",
+    source="paper 3, section 4; paper 4, section 4.2 and Figures 1b and 8b; Fuller 1987, section "
+    "1.1",
     avoid="to extrapolate beyond the accuracies that were seen",
     needs=("roles",),
-    headings=LINE,
+    headings={"freed_slope": "slope without noise", "r2": "R²", "adjusted_r2": "", "excluded": ""},
     figures=(
         StudyFigure(
             name="transfer",
@@ -77,21 +95,33 @@ TRANSFER = Analysis[Study](
             data=drawn_accuracies,
             column="slope",
         ),
+        StudyFigure(
+            name="improvement",
+            title="Improvement over the median architecture",
+            caption="Accuracy on source and targets over that of the architecture that is the "
+            "median on the source.",
+            draw=lambda study, table: plots.improvement_chart(table, median_of(study)),
+            data=improvements,
+        ),
     ),
     section="transfer",
     shown="folded",
     caption="The lines",
     note=(
         "Training noise in the source's accuracies biases slopes towards 0. The slope without this "
-        "bias is given where the source has replicates, which show its noise."
+        "bias is given where the source has replicates, which show its noise. Relative slope: of "
+        "improvements over the architecture that is the median on the source; at 1, a gain of ten "
+        "percent on the source goes with a gain of ten percent on the target."
     ),
 )
 
 
 def beyond(study: Study) -> pd.DataFrame:
-    """Do the other targets say more of a target than the source does?"""
+    """What other targets say of a target, and whether it is more than the source does."""
     runs = runs_of(study, [study.roles.source])
-    return apr.explained_beyond(*scores(study), images=study.image_counts, replicates=runs)
+    how = study.options.correlating | {"images": study.image_counts, "replicates": runs}
+    table = apr.other_targets(*scores(study), **how)
+    return cut(table, {"freed_source": 1, "freed_others": 1, "freed_difference": 2})
 
 
 def runs_of(study: Study, names: list[str]) -> pd.DataFrame | None:
@@ -100,64 +130,33 @@ def runs_of(study: Study, names: list[str]) -> pd.DataFrame | None:
     return None if runs is None else runs.assign(score=100 - runs["error"]).drop(columns="error")
 
 
-BEYOND = Analysis[Study](
-    name="beyond",
-    title="Does the average of the other targets explain more than the source? (F-tests)",
-    table=beyond,
-    question="Do other targets explain a target beyond what the source does?",
-    formula="F of adding the mean of the other targets to a regression of the target on the "
-    "source, and the reverse, of standardised logits of accuracies",
-    source="paper 3, Appendix N.1; Fuller, Measurement Error Models, 1987, section 1.1",
-    avoid=(
-        "without replicates of the source: noise in it makes any other dataset seem to explain more"
-    ),
-    needs=("roles",),
-    headings={"r2_source": "R² of source", "r2_average": "of others", "r2_both": "of both"}
-    | {"f_average": "F of others", "p_average": "p of others", "f_source": "F of source"}
-    | {"p_source": "p of source", "p_average_holm": "p of others (Holm)"}
-    | {"p_source_holm": "p of source (Holm)"},
-    section="transfer",
-    shown="folded",
-    caption="What the other targets explain beyond the source",
-    note=(
-        "R² and F of regressions on the source, on the average of the other targets, and on both, "
-        "as measured: noise in the source by itself makes F of others large. p allows for the "
-        "noise of the regressor that is held fixed (errors in variables), and is given where "
-        "replicates show that noise."
-    ),
-)
-
-
-def others(study: Study) -> pd.DataFrame:
-    """Are the other targets better proxies than the source?"""
-    roles, how = study.roles, study.options.correlating | {"images": study.image_counts}
-    parts = {MEASURED: apr.other_targets(*scores(study), **how)}
-    runs = runs_of(study, [roles.source, *roles.targets])
-    if runs is not None:
-        parts[FREED] = apr.other_targets(*scores(study), **how, replicates=runs)
-    bounds = {"rho_source": 1, "rho_others": 1, "difference": 2}
-    return cut(measured_and_freed(parts), bounds)
-
-
 def drawn_others(study: Study) -> pd.DataFrame:
-    """As measured. Raises UserError where a target has no others."""
+    """Of the targets. Raises UserError where there is one alone."""
     if len(study.roles.targets) < 2:
         raise UserError("one target alone has no others")
-    table = study.table("others")
-    return table[table["errors"] == MEASURED]
+    return study.table("beyond")
 
 
-OTHERS = Analysis[Study](
-    name="others",
+BEYOND = Analysis[Study](
+    name="beyond",
+    older_names=("others",),
     title="The other targets as proxies, against the source",
-    table=others,
-    question="Is another target a better proxy than the source?",
-    formula="mean of ρ(other target, target) against ρ(source, target)",
-    source="paper 3, Appendix N.2",
-    avoid="with two targets: there is only one other",
+    table=beyond,
+    question="Is another target a better proxy than the source, or do all explain more than it?",
+    formula="mean of ρ(other target, target) against ρ(source, target); F of adding the mean of "
+    "the other targets to a regression of the target on the source, and the reverse, of "
+    "standardised logits of accuracies",
+    source="paper 3, Appendix N; Fuller, Measurement Error Models, 1987, section 1.1",
+    avoid=(
+        "without replicates of the source: noise in it makes any other dataset seem to explain "
+        "more; and with two targets, as there is only one other"
+    ),
     needs=("roles",),
     headings={"rho_source": "source", "rho_others": "one other", "rho_average": "average of others"}
-    | {"difference": "one other - source"},
+    | {"difference": "one other - source", "freed_difference": "without noise"}
+    | dict.fromkeys(("freed_source", "freed_others", "r2_source", "r2_average", "r2_both"), "")
+    | {"f_average": "F of others", "f_source": "F of source", "p_average": "", "p_source": ""}
+    | {"p_average_holm": "p of others (Holm)", "p_source_holm": "p of source (Holm)"},
     figures=(
         StudyFigure(
             name="others",
@@ -174,64 +173,9 @@ OTHERS = Analysis[Study](
     note=(
         "“One other”: the mean of the correlations with each other target by itself, which is a "
         "fair comparison, as the source is one dataset. The average of the others has less noise "
-        "than any one of them."
-    ),
-)
-
-
-def improvement(study: Study) -> pd.DataFrame:
-    """Lines through improvements relative to the median architecture on the source."""
-    accuracies, source, targets = scores(study)
-    known = accuracies[[source, *targets]].dropna()[source].sort_values(kind="stable")
-    if known.empty:
-        raise UserError("no architecture has all errors")
-    baseline = known.index[(len(known) - 1) // 2]
-    fits = apr.improvement_fits(
-        accuracies[[source, *targets]], source, baseline, **study.options.intervals
-    )
-    return fits.assign(baseline=baseline)
-
-
-def improvements(study: Study) -> pd.DataFrame:
-    """Accuracy over that of the baseline, of every architecture on source and targets."""
-    accuracies, source, targets = scores(study)
-    known = accuracies[[source, *targets]].dropna(axis="columns", how="all")
-    return apr.relative_improvement(known, baseline_of(study))
-
-
-def baseline_of(study: Study) -> str:
-    """The architecture that is the median on the source."""
-    return str(study.table("improvement")["baseline"].iloc[0])
-
-
-IMPROVEMENT = Analysis[Study](
-    name="improvement",
-    title="Improvement over the median architecture: targets as lines on the source",
-    table=improvement,
-    question="Does a relative gain on the source become one on the targets?",
-    formula=(
-        "line of the relative accuracy on the target on that on the source; relative accuracy = "
-        "accuracy / accuracy of the median architecture"
-    ),
-    source="paper 4, Figures 1b and 8b",
-    avoid="where the median architecture only guesses: every gain over it then looks large",
-    needs=("roles",),
-    headings=LINE,
-    figures=(
-        StudyFigure(
-            name="improvement",
-            title="Improvement over the median architecture",
-            caption="Accuracy on source and targets over that of the architecture that is the "
-            "median on the source.",
-            draw=lambda study, table: plots.improvement_chart(table, baseline_of(study)),
-            data=improvements,
-        ),
-    ),
-    section="transfer",
-    shown="folded",
-    caption="Improvement over the median architecture",
-    note=(
-        "Slope 1: a gain of ten percent on the source goes with a gain of ten percent on the "
-        "target."
+        "than any one of them. F of regressions on the source and on that average, as measured: "
+        "noise in the source by itself makes F of others large. p, and the difference without "
+        "noise, allow for the noise of training (errors in variables), and are given where "
+        "replicates show it."
     ),
 )

@@ -34,13 +34,7 @@ from anynet_study.analysis.apr.edf import edf, edf_summary, good_range, random_s
 from anynet_study.analysis.apr.edf_compare import compare_spaces, match_complexity
 from anynet_study.analysis.apr.error_tables import FEWEST, check_errors, exclusions
 from anynet_study.analysis.apr.fits import LinearFit, Scale, linear_fit, spline_fit
-from anynet_study.analysis.apr.gaps import (
-    gaps,
-    mean_change,
-    sampling_gaps,
-    shift_agreement,
-    shift_ranks,
-)
+from anynet_study.analysis.apr.gaps import gaps, mean_change, shift_agreement, shift_ranks
 from anynet_study.analysis.apr.interval_formulas import (
     architectures_needed,
     fisher_interval,
@@ -48,7 +42,7 @@ from anynet_study.analysis.apr.interval_formulas import (
 )
 from anynet_study.analysis.apr.noise import corrected_correlations, noise_ceiling, reliabilities
 from anynet_study.analysis.apr.options import Floats, Method, with_attrs
-from anynet_study.analysis.apr.other_targets import Average, explained_beyond, other_targets
+from anynet_study.analysis.apr.other_targets import Average, other_targets
 from anynet_study.analysis.apr.over_targets import compare_proxies, random_average
 from anynet_study.analysis.apr.population import (
     PARAMETERS,
@@ -65,8 +59,6 @@ from anynet_study.analysis.apr.predictions import (
     label_set_accuracy,
     mcnemar,
     nested_label_sets,
-    order_changes,
-    rank_changes,
     restrict,
 )
 from anynet_study.analysis.apr.proxies import (
@@ -84,7 +76,6 @@ from anynet_study.analysis.apr.rank_preservation import (
 )
 from anynet_study.analysis.apr.regret import selection_regret
 from anynet_study.analysis.apr.robustness import (
-    average_robustness,
     effective_robustness,
     robustness_lines,
 )
@@ -92,7 +83,6 @@ from anynet_study.analysis.apr.roles import Roles
 from anynet_study.analysis.apr.simultaneous import can_be_largest, simultaneous
 from anynet_study.analysis.apr.transfer import (
     covariate_fits,
-    improvement_fits,
     normalised,
     relative_improvement,
     transfer_fits,
@@ -131,7 +121,6 @@ __all__ = [
     "architectures_needed",
     "as_matrix",
     "at_most_a_quarter",
-    "average_robustness",
     "bca",
     "best_of_bins",
     "best_proxies",
@@ -158,12 +147,10 @@ __all__ = [
     "effective_size",
     "ensembles",
     "exclusions",
-    "explained_beyond",
     "fisher_interval",
     "gaps",
     "good_range",
     "importance",
-    "improvement_fits",
     "interval_widths",
     "is_best",
     "is_preserved",
@@ -178,14 +165,12 @@ __all__ = [
     "nested_label_sets",
     "noise_ceiling",
     "normalised",
-    "order_changes",
     "other_targets",
     "pairwise",
     "power",
     "proxy_costs",
     "random_average",
     "random_search",
-    "rank_changes",
     "rank_preservation",
     "relative_improvement",
     "reliabilities",
@@ -195,7 +180,6 @@ __all__ = [
     "restrict",
     "robust_power",
     "robustness_lines",
-    "sampling_gaps",
     "sampling_intervals",
     "selection_regret",
     "shift_agreement",

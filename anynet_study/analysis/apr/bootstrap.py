@@ -64,7 +64,7 @@ class PairSet:
         return size
 
     def enough(self) -> "PairSet":
-        """The same pairs, with no rows at all where there are too few for a correlation."""
+        """Return these pairs, without rows where there are too few for a correlation."""
         return PairSet(self.columns, self.rows & (self.counts >= FEWEST)[:, None])
 
     def slabs(self, pairs: int) -> Iterator["PairSet"]:

@@ -54,7 +54,16 @@ def gaps(
     interval (1998, method 10) for the gap of two independent test sets, and for the change of rank
     percentiles of resamples in which every accuracy is drawn anew from a binomial distribution.
     That takes models as wrong independently of each other; as they share their hard images,
-    intervals of ranks are, if anything, too wide (`rank_changes` resamples the images themselves).
+    intervals of ranks are, if anything, too wide.
+
+    Then also rest_low, rest_high and `beyond`: how much of each gap can be the new test set's
+    sampling error (section 2). The drop L_S' - L_S = (L_S' - L_D') + (L_D' - L_D) + (L_D - L_S) in
+    the errors on the original test set S and the new one S' of the distributions D and D'. The
+    first term, the generalisation gap, is sampling error alone, as S' is independent of the models:
+    it lies where the Clopper-Pearson interval of the new accuracy says. What remains, within
+    [rest_low, rest_high], is the distribution gap and the adaptivity gap (to which the sampling
+    error of S counts), which one pair of test sets cannot tell apart. `beyond` is whether sampling
+    error of both test sets cannot be the gap: 0 is outside Newcombe's interval of it.
 
     Raises UserError for fewer than 2 architectures, and for what is no accuracy in percent.
 
@@ -78,43 +87,6 @@ def gaps(
     order = np.lexsort([result["new_rank"], result["original_rank"]])
     result = result.iloc[order].reset_index(drop=True)
     return with_attrs(result, None if images is None else level, n=len(result))
-
-
-def sampling_gaps(
-    accuracies: pd.DataFrame,
-    original: str,
-    new: str,
-    images: Mapping[str, int],
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """How much of each drop can be the new test set's sampling error (paper 2, section 2).
-
-    The drop L_S' - L_S = (L_S' - L_D') + (L_D' - L_D) + (L_D - L_S) in the errors on the original
-    test set S and the new one S' of the distributions D and D'. The first term, the generalisation
-    gap, is sampling error alone, as S' is independent of the models: it lies where the
-    Clopper-Pearson interval of the new accuracy says. What remains is the distribution gap and the
-    adaptivity gap (to which the sampling error of S counts), which one pair of test sets cannot
-    tell apart.
-
-    Returns DataFrame[architecture, drop, generalization_low, generalization_high, rest_low,
-    rest_high, beyond], in percentage points; `beyond` is whether sampling error of both test sets
-    cannot be the drop: 0 is outside Newcombe's interval of it (`difference_interval`). Raises
-    UserError as `gaps` does.
-    """
-    check_level(level)
-    both = _both(accuracies, original, new)
-    drop = (both[original] - both[new]).to_numpy()
-    errors = 100 - both[new].to_numpy()
-    low, high = binomial_interval(errors, image_count(images, new), level)
-    result = pd.DataFrame({"architecture": both.index, "drop": drop})
-    result["generalization_low"], result["generalization_high"] = errors - high, errors - low
-    result["rest_low"] = drop - result["generalization_high"]
-    result["rest_high"] = drop - result["generalization_low"]
-    sizes = image_count(images, original), image_count(images, new)
-    shares = both[original].to_numpy(float), both[new].to_numpy(float)
-    least, most = difference_interval(*shares, sizes, level)
-    result["beyond"] = (least > 0) | (most < 0)
-    return with_attrs(result, level, n=len(result))
 
 
 def mean_change(
@@ -216,7 +188,9 @@ def _with_intervals(
         place = int(result.columns.get_loc(name)) + 1
         result.insert(place, f"{name}_low", low)
         result.insert(place + 1, f"{name}_high", high)
-    return result
+    result["rest_low"] = result["original"] - result["new_high"]
+    result["rest_high"] = result["original"] - result["new_low"]
+    return result.assign(beyond=(result["gap_low"] > 0) | (result["gap_high"] < 0))
 
 
 def whole_percentiles(draws: Ints, estimate: Ints, level: float) -> tuple[Ints, Ints]:

@@ -40,72 +40,16 @@ Average = Literal["logits", "scores", "ranks"]
 Ranges = Mapping[str, tuple[float, float]]
 #: Why there is no average of the other targets.
 NO_OTHERS = "there is no other target"
+#: Correlations, of which each has an interval, and the other statistics.
+CORRELATIONS = ["rho_source", "rho_others", "difference", "rho_average"]
+CORRELATIONS += ["freed_source", "freed_others", "freed_difference"]
+STATISTICS = [
+    *(f"{name}{end}" for name in CORRELATIONS for end in ("", "_low", "_high")),
+    *("r2_source", "r2_average", "r2_both", "f_average", "f_source"),
+    *("p_average", "p_source", "p_average_holm", "p_source_holm"),
+]
 #: The scale on which targets are averaged.
 AVERAGED_ON = {"logits": "logit", "scores": "linear", "ranks": "rank"}
-
-
-def explained_beyond(
-    scores: pd.DataFrame,
-    source: str,
-    targets: Sequence[str] | None = None,
-    ranges: Ranges | None = None,
-    average: Average = "logits",
-    images: Mapping[str, int] | None = None,
-    replicates: pd.DataFrame | None = None,
-) -> pd.DataFrame:
-    """Nested regressions: the source, the other targets' average, and both (Appendix N.1).
-
-    Every column is put on the scale of `average` ("logits" as in the paper: logits standardised
-    to mean 0 and variance 1; "scores": standardised as they are; "ranks": midranks), then the other
-    targets are averaged for each target. `ranges` as in `transfer_fits`; `images` moves scores of
-    0 and 100 in by half an image, which otherwise have no logit and are refused.
-
-    Returns DataFrame[target, n, r2_source, r2_average, r2_both, f_average, f_source, p_average,
-    p_source, p_average_holm, p_source_holm, note]: R squared of the three regressions and the F
-    statistics of the paper (1 and n - 3 degrees of freedom) of adding the average to the source,
-    and the source to the average, as measured. F takes what is held fixed for free of noise: where
-    it is not, F is large although nothing is there, with an ICC of the source of 0.7 in nearly all
-    studies. So it has no p here.
-
-    p tests whether the one goes with the target given what the other would be *without noise*, and
-    is known where replicates tell that noise: `replicates` is long (architecture, dataset,
-    replicate, score), with the same datasets and units, and the scores are then those of the first
-    runs. p_average needs replicates of the source, p_source those of all other targets. Tested is
-    cov(x, y) (var(z) - w) = cov(x, z) cov(y, z), where w is the variance within architectures of z
-    (errors in variables: Fuller, "Measurement Error Models", 1987, section 1.1), by Student's t
-    with the jackknife's standard error and one degree of freedom less than there are architectures
-    trained twice. In simulations 0.5% to 5% were at most 0.05 where nothing is there
-    (`benchmarks/coverage.py`). "_holm": corrected for all tests of the table.
-
-    Rests on the architectures with all scores, but for columns that have none or are constant,
-    which are left out and keep their row with NaN and a note.
-    """
-    columns = _columns(scores, source, targets, ranges, average, images, replicates)
-    units, noise = columns.units, columns.within()
-    rows = []
-    for target, unusable in columns.notes.items():
-        row: dict[str, object] = {"target": target, "n": len(units)}
-        others = columns.besides(target)
-        note = unusable or ("" if others else NO_OTHERS)
-        if not note:
-            y, x, mean = (units[name].to_numpy() for name in (target, source, others))
-            mean = mean.mean(axis=1)
-            row |= _nested(y, x, mean)
-            if "f_source" in row:
-                row["p_average"] = _beyond(y, mean, x, [noise.get(source)])
-                row["p_source"] = _beyond(y, x, mean, [noise.get(name) for name in others])
-            else:
-                note = "explained exactly: no F-test"
-        rows.append({**row, "note": note})
-    names = [f"r2_{name}" for name in ("source", "average", "both")]
-    names += [f"{kind}_{name}" for kind in ("f", "p") for name in ("average", "source")]
-    result = pd.DataFrame(rows).reindex(columns=["target", "n", *names])
-    p = result[["p_average", "p_source"]].astype(np.float64)
-    corrected = adjust(p.to_numpy().ravel()).reshape(p.shape)
-    result["p_average_holm"], result["p_source_holm"] = corrected.T
-    result["note"] = [row["note"] for row in rows]
-    tests = f"the {int(p.notna().sum().sum())} tests of the table"
-    return with_attrs(result, scale=AVERAGED_ON[average], tests=tests)
 
 
 def other_targets(
@@ -121,52 +65,119 @@ def other_targets(
     level: float = 0.95,
     replicates: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Each target's correlation with the source, with other targets, and with their average (N.2).
+    """What other targets say of each target, by correlations (N.2) and nested regressions (N.1).
 
-    Columns and averages as in `explained_beyond`. Returns DataFrame[target, n, rho_source,
-    rho_source_low, rho_source_high, rho_others, ..., difference, ..., rho_average, ..., note].
+    Every column is put on the scale of `average` ("logits" as in the paper: logits standardised
+    to mean 0 and variance 1; "scores": standardised as they are; "ranks": midranks), then the other
+    targets are averaged for each target. `ranges` as in `transfer_fits`; `images` moves scores of
+    0 and 100 in by half an image, which otherwise have no logit and are refused.
+
+    Returns DataFrame[target, n, rho_source, rho_source_low, rho_source_high, rho_others, ...,
+    difference, ..., rho_average, ..., freed_source, ..., freed_others, ..., freed_difference, ...,
+    r2_source, r2_average, r2_both, f_average, f_source, p_average, p_source, p_average_holm,
+    p_source_holm, note].
+
     `rho_others` is the mean of the correlations with each other target alone, so that one column is
     compared with one; `difference` = rho_others - rho_source, its interval from the same resamples
     of architectures (BCa, paired). `rho_average` is that of the paper, with the average of the
-    other targets, in which their noise and what is their own is averaged away.
+    other targets, in which their noise and what is their own is averaged away. Those that are
+    `freed` of the noise of the source and of the other targets, as in `compare_proxies`, are known
+    where `replicates` tell all of it (long: architecture, dataset, replicate, score, with the same
+    datasets and units); they are of the first runs.
 
-    With `replicates` (as there), rho_source, rho_others and the difference are freed of the noise
-    of the source and of the other targets, as in `compare_proxies`. Raises UserError for columns
-    without replicates.
+    R squared are those of regressions on the source, on the average and on both, F the statistics
+    of the paper (1 and n - 3 degrees of freedom) of adding the average to the source, and the
+    source to the average, as measured. F takes what is held fixed for free of noise: where it is
+    not, F is large although nothing is there, with an ICC of the source of 0.7 in nearly all
+    studies. So it has no p here.
+
+    p tests whether the one goes with the target given what the other would be *without noise*, and
+    is known where replicates tell that noise: p_average needs those of the source, p_source those
+    of all other targets. Tested is cov(x, y) (var(z) - w) = cov(x, z) cov(y, z), where w is the
+    variance within architectures of z (errors in variables: Fuller, "Measurement Error Models",
+    1987, section 1.1), of first runs, by Student's t with the jackknife's standard error and one
+    degree of freedom less than there are architectures trained twice. In simulations 0.5% to 5%
+    were at most 0.05 where nothing is there (`benchmarks/coverage.py`). "_holm": corrected for all
+    tests of the table.
+
+    Rests on the architectures with all scores, but for columns that have none or are constant,
+    which are left out and keep their row with NaN and a note.
     """
     check_level(level, resamples, seed)
-    columns = _columns(scores, source, targets, ranges, average, images, replicates)
-    units, notes = columns.units, columns.notes
-    usable = [name for name in notes if not notes[name] and columns.besides(name)]
-    result = pd.DataFrame({"target": [*notes], "n": len(units)})
-    if usable:
-        # Rounded: averages that are equal but for the order of their terms are tied.
-        means = [units[columns.besides(n)].mean(axis=1).round(12) for n in usable]
-        values = np.column_stack([units.to_numpy(), *means])
-        place = {name: index for index, name in enumerate(units.columns)}
-        proxies = [(p, t) for t in usable for p in (source, *columns.besides(t))]
-        pairs = [(place[proxy], place[target]) for proxy, target in proxies]
-        pairs += [(len(place) + index, place[target]) for index, target in enumerate(usable)]
-        drawn = resample_correlations(values, pairwise(values, pairs), method, resamples, seed)
-        noise = columns.reliabilities(method, resamples, seed)
-        rows, each = [], len(columns.besides(usable[0])) + 1
-        for index in range(len(usable)):
-            one_by_one = drawn[index * each : (index + 1) * each]
-            if noise is not None:
-                of_each = [noise[name] for name in (source, *columns.besides(usable[index]))]
-                one_by_one = freed(one_by_one, stacked(of_each))
-            of_source, of_others = one_by_one[:1], one_by_one[1:].average()
-            of_average = drawn[len(proxies) + index : len(proxies) + index + 1]
-            found = {
-                **of_source.columns(level, "rho_source"),
-                **of_others.columns(level, "rho_others"),
-                **(of_others - of_source).columns(level, "difference"),
-                **of_average.columns(level, "rho_average"),
-            }
-            rows.append({name: value[0] for name, value in found.items()})
-        result = result.join(pd.DataFrame(rows, index=usable), on="target")
-    result["note"] = [notes[name] or ("" if columns.besides(name) else NO_OTHERS) for name in notes]
-    return with_attrs(result, level, method, scale=AVERAGED_ON[average])
+    how = (source, targets, ranges, average, images)
+    columns = _columns(scores, *how, None)
+    found = _correlated(columns, None, method, resamples, seed)
+    runs: Columns | None = None
+    noise: dict[str, tuple[Floats, Floats]] = {}
+    freed_of_noise: dict[str, tuple[Resampled, Resampled, Resampled]] = {}
+    if replicates is not None:
+        runs = _columns(scores, *how, replicates)
+        noise = runs.within()
+        reliable = runs.reliabilities(method, resamples, seed)
+        if reliable.keys() >= {*runs.units}:
+            freed_of_noise = _correlated(runs, reliable, method, resamples, seed)
+    rows = []
+    for target, unusable in columns.notes.items():
+        row: dict[str, object] = {"target": target, "n": len(columns.units)}
+        note = unusable or ("" if columns.besides(target) else NO_OTHERS)
+        if not note:
+            of_source, of_others, of_average = found[target]
+            named = {"rho_source": of_source, "rho_others": of_others}
+            named |= {"difference": of_others - of_source, "rho_average": of_average}
+            if target in freed_of_noise:
+                of_source, of_others, _ = freed_of_noise[target]
+                named |= {"freed_source": of_source, "freed_others": of_others}
+                named["freed_difference"] = of_others - of_source
+            for name, resampled in named.items():
+                row |= {key: value[0] for key, value in resampled.columns(level, name).items()}
+            regressed = _nested(*columns.compared(target))
+            row |= regressed
+            note = "" if "f_source" in regressed else "explained exactly: no F-test"
+        if not note and runs is not None and not runs.notes[target]:
+            y, x, mean = runs.compared(target)
+            row["p_average"] = _beyond(y, mean, x, [noise.get(source)])
+            row["p_source"] = _beyond(y, x, mean, [noise.get(it) for it in runs.besides(target)])
+        rows.append({**row, "note": note})
+    result = pd.DataFrame(rows).reindex(columns=["target", "n", *STATISTICS, "note"])
+    p = result[["p_average", "p_source"]].astype(np.float64)
+    corrected = adjust(p.to_numpy().ravel()).reshape(p.shape)
+    result["p_average_holm"], result["p_source_holm"] = corrected.T
+    tests = f"the {int(p.notna().sum().sum())} tests of the table"
+    return with_attrs(result, level, method, scale=AVERAGED_ON[average], tests=tests)
+
+
+def _correlated(
+    columns: "Columns",
+    noise: Mapping[str, Resampled] | None,
+    method: Method,
+    resamples: int,
+    seed: int,
+) -> dict[str, tuple[Resampled, Resampled, Resampled]]:
+    """Each target's correlations with the source, with one other (their mean) and their average.
+
+    The first two are freed of the `noise` of columns of which that is the reliability.
+    """
+    units = columns.units
+    usable = [name for name, why in columns.notes.items() if not why and columns.besides(name)]
+    if not usable:
+        return {}
+    # Rounded: averages that are equal but for the order of their terms are tied.
+    means = [units[columns.besides(name)].mean(axis=1).round(12) for name in usable]
+    values = np.column_stack([units.to_numpy(), *means])
+    place = {name: index for index, name in enumerate(units.columns)}
+    proxies = [(p, t) for t in usable for p in (columns.source, *columns.besides(t))]
+    pairs = [(place[proxy], place[target]) for proxy, target in proxies]
+    pairs += [(len(place) + index, place[target]) for index, target in enumerate(usable)]
+    drawn = resample_correlations(values, pairwise(values, pairs), method, resamples, seed)
+    found, each = {}, len(columns.besides(usable[0])) + 1
+    for index, target in enumerate(usable):
+        one_by_one = drawn[index * each : (index + 1) * each]
+        if noise is not None:
+            of_each = [noise[name] for name in (columns.source, *columns.besides(target))]
+            one_by_one = freed(one_by_one, stacked(of_each))
+        of_average = drawn[len(proxies) + index : len(proxies) + index + 1]
+        found[target] = (one_by_one[:1], one_by_one[1:].average(), of_average)
+    return found
 
 
 @dataclass(frozen=True)
@@ -185,6 +196,11 @@ class Columns:
         """All that is neither the source nor this target."""
         return [name for name in self.units.columns if name not in (self.source, target)]
 
+    def compared(self, target: str) -> tuple[Floats, Floats, Floats]:
+        """(n,) a target, the source, and the average of the other targets."""
+        others = self.units[self.besides(target)].to_numpy().mean(axis=1)
+        return self.units[target].to_numpy(), self.units[self.source].to_numpy(), others
+
     def within(self) -> dict[str, tuple[Floats, Floats]]:
         """Of the datasets with replicates: squares within architectures (n,), and their freedom."""
         found: dict[str, tuple[Floats, Floats]] = {}
@@ -198,14 +214,10 @@ class Columns:
                     found[str(dataset)] = (squares, freedom)
         return found
 
-    def reliabilities(
-        self, method: Method, resamples: int, seed: int
-    ) -> dict[str, Resampled] | None:
-        """Of every column as a proxy; None without replicates."""
-        if self.runs is None:
-            return None
-        names = [*self.units.columns]
-        return reliabilities(self.runs, self.units.index, method, resamples, seed, names)
+    def reliabilities(self, method: Method, resamples: int, seed: int) -> dict[str, Resampled]:
+        """Of the columns with replicates."""
+        assert self.runs is not None
+        return reliabilities(self.runs, self.units.index, method, resamples, seed)
 
 
 def _columns(

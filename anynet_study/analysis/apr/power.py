@@ -139,7 +139,7 @@ def robust_power(
     studies: int | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """The same of "robust", by a model's true effective robustness (`effects`, points of accuracy).
+    """Simulate "robust", by a model's true effective robustness (`effects`, points of accuracy).
 
     `images` are the numbers of test images, of the own test set and of each of the plan's `shifts`.
     Returns DataFrame[question, effect, scatter, n, yes, no, undecided, se, studies]: the shares are
@@ -177,7 +177,7 @@ def robust_power(
 
 
 def _studies(plan: Plan, compared: int) -> int:
-    """As many as take seconds."""
+    """Choose how many studies to simulate, so that they take seconds."""
     return int(np.clip(CELLS / (plan.n * (1 + compared)), FEWEST_STUDIES, MOST_STUDIES))
 
 

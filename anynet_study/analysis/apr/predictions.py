@@ -1,10 +1,9 @@
 """Models compared image by image, from their predictions.
 
-McNemar's test of pairs, changes of their order and ranks on a new test set (Recht et al. 2019,
-paper 2, section 3.3), and accuracy on subsets of the classes (Feuer et al. 2023, paper 5, section
-5.2). Whether a model is better than another on the same images rests on the images on which one of
-them alone is right; McNemar's test takes those as fair coins. Resampling the images keeps together
-what all models get wrong, unlike resampling every accuracy by itself.
+McNemar's test of pairs, and changes of their order on a new test set (Recht et al. 2019, paper 2,
+section 3.3), and accuracy on subsets of the classes (Feuer et al. 2023, paper 5, section 5.2).
+Whether a model is better than another on the same images rests on the images on which one of them
+alone is right; McNemar's test takes those as fair coins.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,9 +15,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from anynet_study.analysis.apr.bootstrap import draws
 from anynet_study.analysis.apr.correlations import adjust
-from anynet_study.analysis.apr.gaps import ranks_of, whole_percentiles
 from anynet_study.analysis.apr.options import with_attrs
 from anynet_study.core.errors import UserError
 from anynet_study.core.metrics import binomial_interval, check_level
@@ -27,8 +24,6 @@ from anynet_study.core.metrics import binomial_interval, check_level
 UNKNOWN = 65535
 #: Most models of which every pair is compared: two million pairs.
 MOST = 2000
-#: Resamples at a time; of 10,000 images 10 MB.
-BLOCK = 128
 Classes = NDArray[np.int64]
 
 
@@ -53,8 +48,10 @@ def correctness(predictions: ArrayLike, labels: ArrayLike, names: object = None)
     return pd.DataFrame(classes[:, known] == truth[known], index=names)
 
 
-def mcnemar(correct: pd.DataFrame) -> pd.DataFrame:
-    """McNemar's test of every pair of models on one test set.
+def mcnemar(
+    correct: pd.DataFrame, original: pd.DataFrame | None = None, level: float = 0.95
+) -> pd.DataFrame:
+    """McNemar's test of every pair of models on one test set, and their order on another.
 
     `correct` is a bool table, models x images. Returns DataFrame[a, b, images, only_a, only_b,
     difference, p_exact, p_mid, p_holm], one row per pair in the table's order: images on which a
@@ -64,8 +61,15 @@ def mcnemar(correct: pd.DataFrame) -> pd.DataFrame:
     corrected for the number of pairs (Holm 1979). Models that are right on the same images have p =
     1.
 
-    Raises UserError for fewer than 2 models, repeated ones, and cells that are not true or false.
+    With `original`, such a table of the same models and other images, comes last their `order`:
+    "same" as there or "changed" by the accuracies as they are, "tied" where one test set has none;
+    "changed, significant" where in addition both test sets' p_holm are below 1 - level, so that
+    sampling error is hardly why.
+
+    Raises UserError for fewer than 2 models, repeated ones, those that are not in `original`, and
+    cells that are not true or false.
     """
+    check_level(level)
     right = check_correct(correct)
     if len(right) > MOST:
         raise UserError(f"correct: {len(right)} models; choose at most {MOST}, such as the best")
@@ -80,7 +84,19 @@ def mcnemar(correct: pd.DataFrame) -> pd.DataFrame:
     result["only_a"], result["only_b"] = only_a, only_b
     result["difference"] = 100 * (only_a - only_b) / right.shape[1]
     result["p_exact"], result["p_mid"], result["p_holm"] = exact, mid, adjust(mid)
+    if original is not None:
+        if absent := [name for name in correct.index if name not in original.index]:
+            raise UserError(f"original: no model {absent[0]}")
+        result["order"] = _order(mcnemar(original.loc[correct.index]), result, level)
     return with_attrs(result, n=len(right), tests=f"the {len(result)} pairs of the table")
+
+
+def _order(first: pd.DataFrame, second: pd.DataFrame, level: float) -> NDArray[Any]:
+    """Of results of `mcnemar` on two test sets: whether the pairs keep their order."""
+    product = np.sign(first["difference"]) * np.sign(second["difference"])
+    sure = (first["p_holm"] < 1 - level) & (second["p_holm"] < 1 - level)
+    words = np.select([product > 0, product < 0], ["same", "changed"], "tied")
+    return np.where(sure & (product < 0), "changed, significant", words)
 
 
 def p_values(
@@ -92,32 +108,6 @@ def p_values(
     exact = np.minimum(2 * tail, 1.0)
     mid = np.minimum(2 * tail - scipy.stats.binom.pmf(fewer, both, 0.5), 1.0)
     return exact, mid
-
-
-def order_changes(original: pd.DataFrame, new: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
-    """Pairs of models whose order differs between two test sets, and how sure that is.
-
-    `original` and `new` are bool tables, models x images, matched by model. Returns DataFrame[a, b,
-    original_difference, original_p, new_difference, new_p, order], one row per pair that both test
-    sets have: differences of accuracy, a - b, in percentage points, and mid-p values, not corrected
-    for the number of pairs. `order`: "same" or "changed" by the accuracies as they are, "tied"
-    where one test set has none; "changed, significant" where in addition both test sets'
-    Holm-corrected p-values are below 1 - level, so that sampling error is hardly why.
-
-    Raises UserError as `mcnemar` does.
-    """
-    check_level(level)
-    shared = list(original.index[original.index.isin(new.index)])
-    first, second = (mcnemar(table.loc[shared]) for table in (original, new))
-    product = np.sign(first["difference"]) * np.sign(second["difference"])
-    words = np.select([product > 0, product < 0], ["same", "changed"], "tied")
-    sure = (first["p_holm"] < 1 - level) & (second["p_holm"] < 1 - level)
-    words = np.where(sure & (product < 0), "changed, significant", words)
-    result = first[["a", "b"]].copy()
-    for name, table in (("original", first), ("new", second)):
-        result[f"{name}_difference"], result[f"{name}_p"] = table["difference"], table["p_mid"]
-    result["order"] = words
-    return with_attrs(result, level, n=len(shared))
 
 
 def check_correct(correct: pd.DataFrame) -> NDArray[np.bool_]:
@@ -136,53 +126,6 @@ def check_correct(correct: pd.DataFrame) -> NDArray[np.bool_]:
         values = values.astype(bool)
     result: NDArray[np.bool_] = values
     return result
-
-
-def rank_changes(
-    original: pd.DataFrame,
-    new: pd.DataFrame,
-    resamples: int = 2_000,
-    seed: int = 0,
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """Ranks of models on two test sets and their change, with intervals from resampled images.
-
-    `original` and `new` are bool tables, models x images (see `correctness`), matched by model; the
-    images of the two are different and are resampled independently. Returns DataFrame[architecture,
-    original_rank, original_rank_low, original_rank_high, new_rank, ..., rank_change, ...], the best
-    on the original first; equal models share the better rank; rank_change = original_rank -
-    new_rank. Intervals are percentiles, rounded outwards to whole ranks. Raises UserError as
-    `mcnemar` does.
-    """
-    check_level(level, resamples, seed)
-    names = list(original.index[original.index.isin(new.index)])
-    if len(names) < 2:
-        raise UserError(f"correct: {len(names)} models are on both test sets; 2 are needed")
-    tables = [check_correct(table.loc[names]) for table in (original, new)]
-    ranks = [ranks_of(right.sum(axis=1)[None])[0] for right in tables]
-    # Two streams: images of different test sets have nothing to do with each other.
-    drawn = [_resampled(right, resamples, 2 * seed + i) for i, right in enumerate(tables)]
-    result = pd.DataFrame({"architecture": names})
-    columns = {
-        "original_rank": (ranks[0], drawn[0]),
-        "new_rank": (ranks[1], drawn[1]),
-        "rank_change": (ranks[0] - ranks[1], drawn[0] - drawn[1]),
-    }
-    for name, (estimate, drawn_values) in columns.items():
-        result[name] = estimate
-        result[f"{name}_low"], result[f"{name}_high"] = whole_percentiles(
-            drawn_values, estimate, level
-        )
-    order = np.lexsort([result["new_rank"], result["original_rank"]])
-    return with_attrs(result.iloc[order].reset_index(drop=True), level, n=len(result))
-
-
-def _resampled(right: NDArray[np.bool_], resamples: int, seed: int) -> NDArray[Any]:
-    """(resamples, models) ranks on resamples of the images."""
-    # Sums of whole numbers below 2**24: exact, so that equal models stay equal.
-    counts = right.T.astype(np.float32)
-    blocks = draws(right.shape[1], resamples, seed, BLOCK)
-    return np.concatenate([ranks_of(block.astype(np.float32) @ counts) for block in blocks])
 
 
 def label_set_accuracy(

@@ -34,41 +34,6 @@ AVERAGE = "average"
 LEAST_RELIABLE = 0.1
 
 
-def average_robustness(
-    accuracies: pd.DataFrame,
-    base: str,
-    shifts: Sequence[str] | None = None,
-    images: Mapping[str, int] | None = None,
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """Average robustness and effective robustness ratio of every architecture (paper 5, section 3).
-
-    `accuracies` in percent, architectures x test sets; shifts are by default all but the base.
-    Returns DataFrame[architecture, base, average, ratio, shifts, note] in the table's order: the
-    mean accuracy over the shifts and its ratio to the base accuracy, which compares models of
-    roughly the same base accuracy. With `images`, test set -> number of images, average_low and
-    average_high follow: sampling error, normal approximation, of independent test sets.
-
-    An architecture that lacks an accuracy has NaN, and `note` names what it lacks: averages over
-    different shifts cannot be compared.
-    """
-    check_level(level)
-    table, names = checked_table(accuracies, base, shifts)
-    notes = what_is_missing(table)
-    whole = table.where(notes == "")
-    average = whole[names].mean(axis=1)
-    with_base = whole[base].where(whole[base] > 0)
-    columns = {"base": whole[base], "average": average}
-    if images is not None:
-        reach = sampling_reach(whole[names], images, level)
-        columns["average_low"] = (average - reach).clip(lower=0)
-        columns["average_high"] = (average + reach).clip(upper=100)
-    result = pd.DataFrame({**columns, "ratio": average / with_base, "shifts": len(names)})
-    no_ratio = (notes == "") & with_base.isna()
-    result = result.assign(note=notes.mask(no_ratio, f"0% on {base}: no ratio")).reset_index()
-    return with_attrs(result, None if images is None else level, n=(notes == "").sum())
-
-
 def robustness_lines(
     accuracies: pd.DataFrame,
     base: str,
@@ -80,9 +45,10 @@ def robustness_lines(
 ) -> pd.DataFrame:
     """Of each group of architectures, a line of every shift on the base accuracy (paper 5).
 
-    `accuracies` as in `average_robustness`; `groups` names each architecture's group, such as its
-    recipe or family, NaN where it has none. Lines of different groups that differ in height at the
-    same base accuracy are what effective robustness is about.
+    `accuracies` in percent, architectures x test sets; shifts are all but the base. `groups` names
+    each architecture's group, such as its recipe or family, NaN where it has none. Lines of
+    different groups that differ in height at the same base accuracy are what effective robustness
+    is about.
 
     Returns DataFrame[group, shift, n, accuracy, correlation, ..., slope, slope_low, ..., excluded,
     note]: the mean accuracy on the shift, and the fit as in `transfer_fits`, on `scale`. With more
@@ -142,27 +108,34 @@ def effective_robustness(
     images: Mapping[str, int] | None = None,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Accuracy on each shift beyond what baseline models of the same base accuracy have.
+    """Accuracy on shifts, and what is beyond that of baseline models of the same base accuracy.
 
-    The expected accuracy on a shift is a linear fit of it on the base accuracy, on `scale`, through
+    `accuracies` in percent, architectures x test sets; shifts are by default all but the base. The
+    expected accuracy on a shift is a linear fit of it on the base accuracy, on `scale`, through
     the `baseline` architectures (by default all), such as standard models trained on the base
     alone. effective = accuracy - expected, in percentage points.
 
-    Returns long DataFrame[architecture, shift, base, accuracy, expected, effective, effective_low,
-    effective_high, robust, baseline, note]. With more than one shift, `attrs["averages"]` has one
-    row for each architecture, a dict with these columns but for `shift`: of the means over the
-    shifts. The interval is of the fit (Student's t with the standard error HC3; of averages by the
-    delta method); with `images` also of the sampling errors of the accuracy on the shift
-    (Clopper-Pearson, squared and added; of averages normal, of independent test sets) and of the
-    base accuracy, whose error moves what is expected, and which flattens the line: the slope is
-    freed of that (errors in variables by the method of moments: Fuller, "Measurement Error Models",
-    1987, section 1.2). `robust` is the verdict on an effect of at least `SMALLEST_ROBUSTNESS`, all
-    rows and averages being one family; without `images` the sampling error
-    is not known, and it is undecided. So it is where base accuracies differ by hardly more than
-    their sampling error; then there are no intervals.
-    Architectures that lack an accuracy, and those at 0% or 100% of the base, which have no place
-    on the scale, keep their rows with NaN and a note; they are no part of the fit. Accuracies of 0%
-    or 100% on a shift are moved in by half an image for the fit where `images` are given, else
+    Returns long DataFrame[architecture, shift, base, accuracy, ratio, expected, effective,
+    effective_low, effective_high, robust, baseline, note]; ratio = accuracy / base (NaN at 0%),
+    which compares models of roughly the same base accuracy. With more than one shift,
+    `attrs["averages"]` has one row for each architecture, a dict with these columns but for
+    `shift`: of the means over the shifts (average robustness and effective robustness ratio). With
+    `images`, test set -> number of images, accuracy_low and accuracy_high follow accuracy: sampling
+    error by Clopper-Pearson, of averages normal, of independent test sets.
+
+    The interval of `effective` is of the fit (Student's t with the standard error HC3; of averages
+    by the delta method); with `images` also of the sampling errors of the accuracy on the shift
+    (squared and added) and of the base accuracy, whose error moves what is expected, and which
+    flattens the line: the slope is freed of that (errors in variables by the method of moments:
+    Fuller, "Measurement Error Models", 1987, section 1.2). `robust` is the verdict on an effect of
+    at least `SMALLEST_ROBUSTNESS`, all rows and averages being one family; without `images` the
+    sampling error is not known, and it is undecided. So it is where base accuracies differ by
+    hardly more than their sampling error; then there are no intervals.
+
+    Architectures that lack an accuracy keep their rows with NaN and a note that names what they
+    lack: averages over different shifts cannot be compared. Those at 0% or 100% of the base have no
+    place on the scale, and nothing is expected of them. Neither are part of the fit. Accuracies of
+    0% or 100% on a shift are moved in by half an image for the fit where `images` are given, else
     their architectures are left out of all fits. Raises UserError where a fit is impossible.
 
     >>> own, shifted = [70, 75, 80, 85, 90, 80], [50, 56, 63, 71, 80, 75]
@@ -179,6 +152,7 @@ def effective_robustness(
     if len(unknown):
         raise UserError(f"baseline: no architecture {unknown[0]} in the accuracies")
     notes = what_is_missing(table)
+    complete = table[notes == ""]
     if scale != "linear":
         edge = (notes == "") & ~table[base].between(0, 100, inclusive="neither")
         notes = notes.mask(edge, f"{base} of 0% or 100% has no place on the {scale} scale")
@@ -194,27 +168,22 @@ def effective_robustness(
         reliability = _reliability(fitted[base], images[base], scale)
         fitted = fitted.assign(**{base: _drawn_in(fitted[base], images[base], scale, reliability)})
     fits = [_fit(fitted, base, shift, scale, images, level) for shift in names]
+    shown = [(name, [name], [fit]) for name, fit in zip(names, fits, strict=True)]
+    shown += [(AVERAGE, names, fits)] if len(names) > 1 else []
     parts = []
-    for shift, fit in zip(names, fits, strict=True):
-        region = _region(fit, bases, level)
-        accuracy = whole[shift].to_numpy()
-        moved = base_errors * _steepness([fit], bases)
-        sampling = None
-        if images is not None:
-            low, high = binomial_interval(100 - accuracy, image_count(images, shift), level)
-            sampling = np.array([high - (100 - accuracy), (100 - accuracy) - low])
-        parts.append(_rows(accuracy, region, level, moved, sampling))
-    if len(names) > 1:
-        region = _mean_region(fits, bases, level)
-        reach = None if images is None else sampling_reach(whole[names], images, level)
-        mean, moved = whole[names].mean(axis=1).to_numpy(), base_errors * _steepness(fits, bases)
-        parts.append(_rows(mean, region, level, moved, reach))
-    shown = [*names, AVERAGE][: len(parts)]
-    long = [
-        part.set_index(whole.index).reindex(table.index).assign(shift=shift, base=table[base])
-        for shift, part in zip(shown, parts, strict=True)
-    ]
-    result = pd.concat(long).rename_axis(index="architecture")
+    for shift, columns, lines in shown:
+        found = _measured(complete[columns], images, level)
+        region = (_mean_region if len(lines) > 1 else _region)(lines, bases, level)
+        moved = base_errors * _steepness(lines, bases)
+        beyond = _beyond(found.loc[whole.index], region, level, moved)
+        part = found.join(beyond).reindex(table.index)
+        parts.append(part.assign(shift=shift, base=table[base]))
+    result = pd.concat(parts).rename_axis(index="architecture")
+    result["ratio"] = result["accuracy"] / result["base"].where(result["base"] > 0)
+    sampled = ["accuracy_low", "accuracy_high"] if images is not None else []
+    if images is not None:
+        result["accuracy_low"] = (result["accuracy"] - result["down"]).clip(lower=0)
+        result["accuracy_high"] = (result["accuracy"] + result["up"]).clip(upper=100)
     result["baseline"] = result.index.isin(fitted.index)
     result = result.assign(note=notes.reindex(result.index)).reset_index()
     ends = [f"effective{end}" for end in ("", "_low", "_high")]
@@ -229,7 +198,8 @@ def effective_robustness(
     wider = ndtri((1 + bonferroni(level, asked)) / 2) / ndtri((1 + level) / 2)
     together = value - wider * (value - low), value + wider * (high - value)
     result["robust"] = verdict(*together, SMALLEST_ROBUSTNESS)
-    columns = ["architecture", "shift", "base", "accuracy", "expected", *ends, "robust"]
+    columns = ["architecture", "shift", "base", "accuracy", *sampled, "ratio", "expected"]
+    columns += [*ends, "robust"]
     family = None if images is None else family_of(asked, "row")
     result, averages = _without_average(result[[*columns, "baseline", "note"]])
     return with_attrs(result, level, n=len(fitted), scale=scale, family=family, averages=averages)
@@ -300,8 +270,9 @@ def _fit(
         raise UserError(f"baseline: no fit of {shift} on {base}: {text}") from None
 
 
-def _region(fit: LinearFit, bases: Floats, level: float) -> Floats:
+def _region(fits: list[LinearFit], bases: Floats, level: float) -> Floats:
     """(3, m) what a line expects at base accuracies (m,), and the ends of its interval."""
+    [fit] = fits
     at = to_scale(bases, fit.scale)
     height, reach = fit.intercept + fit.slope * at, reaches(fit.x, fit.y, at, level)
     return from_scale(np.array([height, height - reach, height + reach]), fit.scale)
@@ -322,26 +293,35 @@ def _mean_region(fits: list[LinearFit], bases: Floats, level: float) -> Floats:
     return np.array([mean, mean - reach, mean + reach])
 
 
-def _rows(
-    accuracy: Floats, region: Floats, level: float, moved: Floats, sampling: Floats | None
+def _measured(
+    accuracies: pd.DataFrame, images: Mapping[str, int] | None, level: float
 ) -> pd.DataFrame:
-    """`moved` (m,): standard errors of what is expected, from those of the base accuracies.
+    """DataFrame[accuracy, down, up]: means over test sets, and the reach of sampling error."""
+    accuracy: pd.Series = accuracies.mean(axis=1)
+    down = up = np.zeros(len(accuracy))
+    if images is not None and accuracies.shape[1] > 1:
+        down = up = sampling_reach(accuracies, images, level)
+    elif images is not None:
+        count = image_count(images, str(accuracies.columns[0]))
+        low, high = binomial_interval(100 - accuracy, count, level)
+        down, up = high - (100 - accuracy), (100 - accuracy) - low
+    return pd.DataFrame({"accuracy": accuracy, "down": down, "up": up})
 
-    `sampling`: how far the accuracies' intervals reach down and up, (2, m), or (m,) for both.
+
+def _beyond(measured: pd.DataFrame, region: Floats, level: float, moved: Floats) -> pd.DataFrame:
+    """What is expected of accuracies that were `_measured`, and what is beyond it.
+
+    `moved` (m,): standard errors of what is expected, from those of the base accuracies.
     """
     expected, low, high = region
     by_base = ndtri((1 + level) / 2) * moved
     below, above = np.hypot(high - expected, by_base), np.hypot(expected - low, by_base)
-    if sampling is not None:
-        down, up = np.broadcast_to(sampling, (2, len(accuracy)))
-        below, above = np.hypot(below, down), np.hypot(above, up)
-    effective = accuracy - expected
+    effective = measured["accuracy"] - expected
     return pd.DataFrame(
         {
-            "accuracy": accuracy,
             "expected": expected,
             "effective": effective,
-            "effective_low": effective - below,
-            "effective_high": effective + above,
+            "effective_low": effective - np.hypot(below, measured["down"]),
+            "effective_high": effective + np.hypot(above, measured["up"]),
         }
     )

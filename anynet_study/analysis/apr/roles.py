@@ -62,7 +62,7 @@ class Roles:
         return cls(source, {source: classes.get(source, 0)}, targets)
 
     def without(self, datasets: Collection[str]) -> "Roles | None":
-        """The same with fewer targets; None where none is left."""
+        """Leave out targets; None where none is left."""
         left = {name: count for name, count in self.targets.items() if name not in datasets}
         return replace(self, targets=left) if left else None
 

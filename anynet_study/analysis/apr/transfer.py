@@ -7,6 +7,7 @@ over the same early model can.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ ESTIMATES = ("correlation", "slope", "intercept", "r2", "adjusted_r2")
 ENDS = tuple(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high"))
 #: Why a slope free of noise has no interval.
 UNBOUNDED = "noise may be all there is on the source: no bound of the slope without it"
+SLOPE = ("slope", "slope_low", "slope_high")
 FREED = tuple(f"freed_slope{end}" for end in ("", "_low", "_high"))
 
 
@@ -39,6 +41,7 @@ def transfer_fits(
     seed: int = 0,
     level: float = 0.95,
     replicates: pd.DataFrame | None = None,
+    baseline: str | None = None,
 ) -> pd.DataFrame:
     """Linear fits of each target on the source, of all models and of those above a threshold.
 
@@ -58,13 +61,20 @@ def transfer_fits(
     cov(x, y) / (var(x) - w), of first runs x with variance w within architectures (Fuller,
     "Measurement Error Models", 1987, section 1.1), with a BCa interval over architectures, as much
     wider as Student's t for those trained twice. NaN without replicates; where noise may be all
-    that architectures differ by on the source, no interval has an end, and `note` says so. Where
-    there is no fit
+    that architectures differ by on the source, no interval has an end, and `note` says so.
+
+    With `baseline`, one of the architectures, relative_slope and its ends come after freed_slope:
+    the slope of improvements, each score over that of the baseline on the same dataset (see
+    `relative_improvement`); NaN where the baseline has no score above 0. Where there is no fit
     (fewer than 4 models, a constant column) its numbers are NaN and `note` says why.
     """
     check_choice("scale", scale, Scale)
     check_level(level, resamples, seed)
     table = normalised(scores, source, targets, ranges)
+    if baseline is not None and scale != "linear":
+        raise UserError(f"scale: {scale}; improvements over a baseline are on the linear scale")
+    if baseline is not None and baseline not in table.index:
+        raise UserError(f"baseline: no architecture {baseline} in the scores")
     groups = {"all": table[source].notna()}
     if above is not None:
         groups[f"above {above:g}"] = check_errors(scores, 0, "scores")[source] > above
@@ -72,8 +82,12 @@ def transfer_fits(
     for target in table.columns.drop(source):
         for models, chosen in groups.items():
             both = table.loc[chosen, [source, target]].dropna()
-            row: dict[str, object] = {"target": target, "models": models, "n": len(both)}
+            row: dict[str, Any] = {"target": target, "models": models, "n": len(both)}
             row |= fit_row(both[source], both[target], scale, resamples, seed, level)
+            if baseline is not None:
+                own = table.loc[baseline].where(table.loc[baseline] > 0)
+                unit = own[source] / own[target]
+                row |= {f"relative_{name}": row.get(name, np.nan) * unit for name in SLOPE}
             if replicates is not None and models == "all":
                 runs = replicates[replicates["dataset"] == source]
                 percent = percent_of(runs["score"].rename(source), (ranges or {}).get(source))
@@ -81,7 +95,9 @@ def transfer_fits(
                 y = pd.Series(to_scale(table[target].to_numpy(), scale), table.index)
                 row |= _freed_slope(runs, y, resamples, seed, level)
             rows.append(row)
-    columns = ["target", "models", "n", *ENDS[:6], *FREED, *ENDS[6:], "excluded", "note"]
+    columns = ["target", "models", "n", *ENDS[:6], *FREED]
+    columns += [f"relative_{name}" for name in SLOPE] if baseline is not None else []
+    columns += [*ENDS[6:], "excluded", "note"]
     result = pd.DataFrame(rows).reindex(columns=columns)
     return with_attrs(result, level, "pearson", scale=scale)
 
@@ -245,30 +261,3 @@ def relative_improvement(
         result["relative_low"] = np.where(result["accuracy"] > 0, p / q / factor, 0.0)
         result["relative_high"] = p / q * factor
     return with_attrs(result, None if images is None else level, n=len(table))
-
-
-def improvement_fits(
-    accuracies: pd.DataFrame,
-    reference: str,
-    baseline: str,
-    resamples: int = 10_000,
-    seed: int = 0,
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """Linear fits of every dataset's relative improvements on the reference dataset's.
-
-    Returns DataFrame[dataset, n, correlation, slope, slope_low, slope_high, intercept, ..., r2,
-    ..., adjusted_r2, ..., note], fits as in `transfer_fits`. Raises UserError as
-    `relative_improvement` does.
-    """
-    check_level(level, resamples, seed)
-    check_columns(accuracies, [reference], "accuracies")
-    long = relative_improvement(accuracies, baseline)
-    relative = long.pivot(index="architecture", columns="dataset", values="relative")
-    rows = []
-    for name in accuracies.columns.drop(reference):
-        both = relative[[reference, name]].dropna()
-        row = fit_row(both[reference], both[name], "linear", resamples, seed, level)
-        rows.append({"dataset": name, "n": len(both), **row})
-    result = pd.DataFrame(rows).reindex(columns=["dataset", "n", *ENDS, "note"])
-    return with_attrs(result, level, "pearson", scale="linear")

@@ -11,7 +11,7 @@ Questions that are asked together, such as that of every target, are a family: t
 their verdicts are wide enough to hold all together at the level (`simultaneous`), so that one wrong
 verdict or more among them has a probability of 1 - level at most. The family is what was asked:
 targets, and no other datasets that happen to be in the table. Where a test takes the place of an
-interval (`drivers`, `mcnemar`, `explained_beyond`), its p is corrected by Holm's method for the
+interval (`drivers`, `mcnemar`, `other_targets`), its p is corrected by Holm's method for the
 table's tests, and counts at 1 - level.
 
 So a study that is too small is undecided, and a tiny effect that a huge study finds is "no". Noise

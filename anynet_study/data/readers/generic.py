@@ -87,7 +87,7 @@ def _read_table(source: Source, root: Folder) -> Listing:
 def _from_tables(
     source: Source, root: Folder, tables: list[ImageTable], others: dict[str, str]
 ) -> Listing:
-    """The same from the tables and the other files that `find_tables` found."""
+    """List the images by the tables and the other files that `find_tables` found."""
     labelled = [table for table in tables if table.sure and table.labels]
     labelled = labelled or [table for table in tables if table.labels]
     if unclear := next((table for table in labelled if table.contrary), None):

@@ -122,7 +122,7 @@ def _words(name: str) -> list[str]:
 
 
 def no_classes(names: Collection[str]) -> list[str]:
-    """Those of names of folders that say part of a dataset, not a class.
+    """Pick the names of folders that say part of a dataset, not a class.
 
     A name of such words and numbers alone (images_001, train-000000), and all where they have such
     words and are otherwise the same (X_Training_Input, X_Test_Input), all name a split, or are

@@ -36,7 +36,7 @@ class Window(io.RawIOBase):
         self._position = 0
 
     def buffered(self) -> io.BufferedReader:
-        """This file with a buffer."""
+        """Wrap this file in a buffer."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
@@ -46,7 +46,7 @@ class Window(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """As of any file; UnsupportedOperation before its beginning."""
+        """Move to a place in the file; UnsupportedOperation before its beginning."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         if base + offset < 0:
             raise io.UnsupportedOperation("before the beginning of the file")

@@ -146,7 +146,7 @@ class Source:
         ]
 
     def with_archives_open(self) -> "Source | None":
-        """The same with its archives as folders of their stems; None if it has none.
+        """Open the archives of this source as folders of their stems; None if it has none.
 
         UserError if an archive is hostile or damaged; archives too deep inside others stay closed.
         """

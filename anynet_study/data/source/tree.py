@@ -55,7 +55,7 @@ class Folder:
         return f"{self.path}/{name}" if self.path else name
 
     def walk(self) -> Iterator["Folder"]:
-        """This folder and all below it."""
+        """Yield this folder and all below it."""
         yield self
         for folder in self.folders.values():
             yield from folder.walk()

@@ -32,3 +32,5 @@ from .recorded import Recorded as Recorded
 from .status import Status as Status
 from .status import current_status as current_status
 from .tuning import trial_table as trial_table
+from .work import Executor as Executor
+from .work import work_at as work_at

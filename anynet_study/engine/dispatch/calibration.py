@@ -66,8 +66,8 @@ def calibrate(
         cost = expected()
         return Calibrated(plan.priced(cost), cost, {})
     cost = built_in_cost(runs[-1].device)
-    prices, start = Prices(plan, cost), cost.factor * cost.prices.starts
-    predicted = [prices.of(plan.by_id[run.run_id]) + start * run.first for run in runs]
+    prices = Prices(plan, cost)
+    predicted = [prices.of(plan.by_id[run.run_id]) for run in runs]
     ratios = np.array([run.seconds for run in runs]) / np.array(predicted)
     factor = float(np.median(ratios))
     error = float(np.median(np.abs(factor / ratios - 1))) if len(runs) >= FEWEST_FOR_ERROR else nan
@@ -91,7 +91,7 @@ def kept_weights(folder: Path) -> set[str]:
 def with_what_is_left(
     plan: Plan, recorded: Recorded, kept: Collection[str], cost: CostModel
 ) -> Plan:
-    """The same runs. Completed ones whose weights are `kept` are as long as their evaluations.
+    """Shorten completed runs whose weights are `kept` to the length of their evaluations.
 
     Without its weights a run is trained again for its evaluations, which takes its whole length.
     """

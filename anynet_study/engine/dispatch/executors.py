@@ -23,7 +23,7 @@ from anynet_study.engine.dispatch.snapshot import Snapshot
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.sweep import Launch, Sweep
 
-Cluster = Literal["slurm", "local", "debug"]
+Cluster = Literal["slurm", "local", "debug", "none"]
 
 #: Time limits that a job may hit: it gets on in each. submitit counts every preemption as one, too,
 #: where the limit is ten minutes or less (facebookincubator/submitit#1656).
@@ -65,8 +65,8 @@ DEVICES = (
 )
 
 
-def cluster_of(executor: submitit.Executor) -> Cluster:
-    """Where an executor has its jobs run. UserError for one that is of another kind."""
+def cluster_of(executor: Any) -> Cluster:
+    """Where an executor has its jobs run; none: wherever it likes. UserError for what is none."""
     kinds: dict[type, Cluster] = {
         submitit.SlurmExecutor: "slurm",
         submitit.LocalExecutor: "local",
@@ -76,9 +76,11 @@ def cluster_of(executor: submitit.Executor) -> Cluster:
     for kind, cluster in kinds.items():
         if isinstance(executor, kind) or named == cluster:
             return cluster
+    if callable(getattr(executor, "submit", None)):
+        return "none"
     raise UserError(
-        f"executor: {type(executor).__name__} is none that is known; legal: submitit's executors "
-        "for slurm, local and debug"
+        f"executor: {type(executor).__name__} has no submit(function); legal: executors of "
+        "submitit, concurrent.futures, Dask, Parsl, mpi4py and the like"
     )
 
 

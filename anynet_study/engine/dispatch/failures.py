@@ -114,7 +114,7 @@ def host_in(log: Path) -> str:
 
 @dataclass(frozen=True)
 class Death:
-    """That a worker was killed at a run, perhaps at several that it trained at the same time."""
+    """A worker was killed at this run, perhaps at several that it trained at the same time."""
 
     run_id: str
     end: Ending
@@ -202,6 +202,19 @@ def out_of_memory_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
     return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
 
 
+def more_memory(deaths: Iterable[Death]) -> Counter[str]:
+    """By how many steps runs get more memory than when these workers were killed at them.
+
+    Those at which one was killed for want of memory, or why is not known. One that was on a GPU
+    when that was lost is tried alone, which is the first step of having more.
+    """
+    steps: Counter[str] = Counter()
+    for death in deaths:
+        steps[death.run_id] += death.end.kind == "oom" or death.end.unexplained
+        steps[death.run_id] = max(int(death.end.gpu_lost), steps[death.run_id])
+    return +steps
+
+
 def retries(
     recorded: Recorded,
     attempts: int | None,
@@ -211,15 +224,9 @@ def retries(
     """The runs that are tried once more, whose last failure was of one of `kinds`.
 
     After `attempts` failures a run stays as it is; None: no limit. `deaths` are of workers killed
-    since: a run at which one was killed for want of memory, or why is not known, gets more of it.
-    One that was on a GPU when that was lost is tried alone, which is the first step of having more.
+    since.
     """
-    deaths = list(deaths)
-    short = Counter(
-        death.run_id for death in deaths if death.end.kind == "oom" or death.end.unexplained
-    )
-    for run_id in {death.run_id for death in deaths if death.end.gpu_lost}:
-        short[run_id] = max(1, short[run_id])
+    short = more_memory(deaths)
     again = {
         run_id: Retry(0, times) for run_id, times in short.items() if run_id not in recorded.runs
     }

@@ -13,6 +13,7 @@ from anynet_study.engine.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.engine.dispatch.process import tell_to_leave
 from anynet_study.engine.dispatch.recorded import Recorded
 from anynet_study.engine.dispatch.slurm.commands import ask
+from anynet_study.engine.dispatch.worker_state import leave_file
 from anynet_study.engine.study_folder import StudyFolder
 
 #: The first characters of a run's id may stand for it, at least this many.
@@ -29,7 +30,7 @@ class ListedJob:
 
     job: str
     #: runs, waits, done (it ended normally, and all its runs are recorded), or ended; unknown where
-    #: squeue is silent, or on a machine that cannot be seen from here.
+    #: squeue is silent.
     state: str
     host: str
     #: Its runs, and those of them that are recorded by now, by whichever job.
@@ -47,7 +48,6 @@ def list_jobs(
 ) -> list[ListedJob]:
     """Jobs in the order in which they were submitted; `live` None: which live is not known."""
     alive = {live_job.job.job_id: live_job for live_job in live or ()}
-    elsewhere = ledger.jobs_elsewhere(study.jobs, study.logs, recorded.runs)
     listed = []
     for job in jobs:
         done = sum(_is_over(run_id, job, recorded) for run_id in job.runs)
@@ -60,8 +60,6 @@ def list_jobs(
             state = "ended"
             if done == len(job.runs) and not note:
                 state = "done"
-            elif job in elsewhere:
-                state, host, note = "unknown", job.host, "cannot be seen from here"
             elif live is None and done < len(job.runs):
                 state, note = "unknown", ""
             if state == "ended":
@@ -131,7 +129,7 @@ def _run_called(name: str, run_ids: Iterable[str], study: StudyFolder) -> str:
 
 @dataclass(frozen=True)
 class CancelReport:
-    """How many jobs were told to end, and the hosts of workers that cannot be told from here."""
+    """How many jobs were told to end, and the hosts of workers that hear of it later."""
 
     running: int
     queued: int
@@ -141,16 +139,19 @@ class CancelReport:
 def cancel_jobs(study: StudyFolder) -> CancelReport:
     """End all jobs of a study that run or wait; their runs are saved and go on another time.
 
-    Raises WorkFailedError with Slurm's words where squeue or scancel fail.
+    Workers on other machines find a file that asks them to. Raises WorkFailedError with Slurm's
+    words where squeue or scancel fail.
     """
-    live = ledger.live_jobs(study.jobs)
+    live = ledger.live_jobs(study)
     _scancel(it.job.job_id for it in live if it.job.cluster == "slurm")
-    _terminate(it.job for it in live if it.job.cluster != "slurm")
-    running = sum(it.state == "running" for it in live)
-    runs = Recorded.read(study.journals).runs.items()
-    recorded = [run_id for run_id, status in runs if status != "failed"]
-    elsewhere = ledger.jobs_elsewhere(study.jobs, study.logs, recorded)
-    return CancelReport(running, len(live) - running, sorted({job.host for job in elsewhere}))
+    others = [it.job for it in live if it.job.cluster != "slurm"]
+    elsewhere = [job for job in others if not job.is_of_here]
+    for job in elsewhere:
+        leave_file(study.logs, job.job_id).touch()
+    _terminate(job for job in others if job.is_of_here)
+    running = sum(it.state == "running" for it in live) - len(elsewhere)
+    queued = len(live) - running - len(elsewhere)
+    return CancelReport(running, queued, sorted({job.host for job in elsewhere}))
 
 
 def _scancel(jobs: Iterable[str]) -> None:
@@ -164,7 +165,12 @@ def _scancel(jobs: Iterable[str]) -> None:
 
 def _terminate(jobs: Iterable[SubmittedJob]) -> None:
     """Tell workers of this machine to save and leave, and wait until they have."""
-    processes = tell_to_leave(job.process for job in jobs)
+    told = [job for job in jobs if job.process]
+    processes = tell_to_leave(job.process for job in told if job.cluster == "local")
+    for job in told:
+        if job.cluster == "none" and (process := job.process):
+            process.terminate()
+            processes.append(process)
     _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     if alive:
         raise WorkFailedError(

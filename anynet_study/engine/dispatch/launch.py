@@ -4,11 +4,11 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import submitit
 
 from anynet_study.core.errors import UserError, counted
-from anynet_study.core.progress import duration
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.calibration import kept_weights
 from anynet_study.engine.dispatch.executors import cluster_of, executor_for
@@ -19,13 +19,14 @@ from anynet_study.engine.dispatch.failures import (
     next_attempts,
     retried_by,
 )
-from anynet_study.engine.dispatch.local import LocalWorkers, submit_here
+from anynet_study.engine.dispatch.local import LocalWorkers
 from anynet_study.engine.dispatch.opened import OpenStudy
 from anynet_study.engine.dispatch.recorded import JournalReader, Recorded
 from anynet_study.engine.dispatch.snapshot import take
 from anynet_study.engine.dispatch.submission import Submitted, check_slurm, submit_to_slurm
 from anynet_study.engine.dispatch.tuning import check_tuning
-from anynet_study.engine.dispatch.worker_state import alive_file, remove_states
+from anynet_study.engine.dispatch.work import Executor, submit_helpers
+from anynet_study.engine.dispatch.worker_state import remove_states
 from anynet_study.engine.planning import Plan
 
 #: What Slurm's patterns, lists of folders and scripts have a meaning for: it drops a backslash.
@@ -63,8 +64,6 @@ class Allowed:
 
     #: Train completed runs again, for evaluations that were added and need their weights.
     retrain: bool = False
-    #: Begin although workers on other machines cannot be seen: they have ended.
-    others_ended: bool = False
     #: Go on with a sweep that leaves recorded runs of the study unused.
     changed: bool = False
 
@@ -85,19 +84,18 @@ class LaunchOptions:
 def launch_missing(
     study: OpenStudy,
     options: LaunchOptions = LaunchOptions(),
-    executor: submitit.Executor | None = None,
-) -> tuple[LaunchReport, Sequence["submitit.Job[None]"]]:
+    executor: Executor | None = None,
+) -> tuple[LaunchReport, Sequence[Any]]:
     """Submit what is not recorded, or failed and is tried again, and is in no job; return at once.
 
-    By an `executor`, or by one that the sweep asks for. Of a debug executor the jobs are those of
-    this process, which train when they are asked for their result. Raises UserError for what cannot
-    be submitted, and as `check_may_begin`, before anything is written; WorkFailedError where Slurm
-    does not answer or refuses.
+    By an `executor`, or by one that the sweep asks for; what it returns is returned. Of a debug
+    executor the jobs train in this process when they are asked for their result. Raises UserError
+    for what cannot be submitted, and as `check_may_begin`, before anything is written;
+    WorkFailedError where Slurm does not answer or refuses.
     """
     if not options.only_failed and finished_by_others(study):
         return LaunchReport(runs=len(study.plan), recorded=len(study.plan)), ()
     if executor is not None:
-        _check_path(executor.folder)
         study = _priced_for(study, executor)
     if study.sweep.launch.cluster == "slurm":
         check_slurm(study.folder, study.sweep, executor)
@@ -107,9 +105,13 @@ def launch_missing(
         return _launch(study, options, executor)
 
 
-def _priced_for(study: OpenStudy, executor: submitit.Executor) -> OpenStudy:
+def _priced_for(study: OpenStudy, executor: Executor) -> OpenStudy:
     """The study as if its sweep asked for what an executor is."""
-    named = {name: it for name, it in executor.parameters.items() if name in PRICED and it}
+    parameters = {}
+    if isinstance(executor, submitit.Executor):
+        _check_path(executor.folder)
+        parameters = executor.parameters
+    named = {name: it for name, it in parameters.items() if name in PRICED and it}
     launch = study.sweep.launch.model_copy(
         update={"cluster": cluster_of(executor), "slurm": named or study.sweep.launch.slurm}
     )
@@ -144,15 +146,6 @@ def check_may_begin(study: OpenStudy, allowed: Allowed) -> None:
             f"{folder.folder} holds a study of another sweep: {changes}; to go on with the changed "
             "sweep: --changed; to keep both studies, give it another name: name=..."
         )
-    ended = recorded.ended(study.plan)
-    for job, seconds in ledger.jobs_elsewhere(folder.jobs, folder.logs, ended).items():
-        if not allowed.others_ended:
-            raise UserError(
-                f"a worker of {folder.folder} is on {job.host}, cannot be seen from here, and gave "
-                f"a sign of life {duration(seconds)} ago: wait, or cancel it there; if it has "
-                "ended: --others-ended"
-            )
-        alive_file(folder.logs, job.job_id).unlink(missing_ok=True)
 
 
 def _check_path(folder: Path) -> None:
@@ -165,13 +158,13 @@ def _check_path(folder: Path) -> None:
 
 
 def _launch(
-    study: OpenStudy, options: LaunchOptions, executor: submitit.Executor | None
-) -> tuple[LaunchReport, Sequence["submitit.Job[None]"]]:
+    study: OpenStudy, options: LaunchOptions, executor: Executor | None
+) -> tuple[LaunchReport, Sequence[Any]]:
     folder, sweep, plan = study.folder, study.sweep, study.plan
     reader = JournalReader(folder.journals)
     ended = reader.read().ended(plan)
     ledger.adopt(folder.jobs)
-    live = ledger.live_jobs(folder.jobs, ended)
+    live = ledger.live_jobs(folder, ended)
     attempts = next_attempts(
         folder, sweep, plan, reader, live, kinds=options.kinds, limited=options.limited
     )
@@ -182,7 +175,8 @@ def _launch(
     assigned = in_jobs(live, recorded)
     new = todo.where(lambda run: run.run_id not in assigned)
     silent = sorted(ledger.silent_jobs(folder.logs, live))
-    if sweep.launch.cluster != "slurm" and live and len(new):
+    here = any(it.job.is_of_here for it in live)
+    if sweep.launch.cluster in ("local", "debug") and here and len(new):
         told = f" ({len(silent)} gave no sign of life for long)" if silent else ""
         raise UserError(
             f"study {sweep.name}: {counted(len(live), 'job')} still at work{told}; wait for the "
@@ -212,17 +206,18 @@ def _launch(
 
 
 def _submitted(
-    study: OpenStudy, runs: Plan, attempts: NextAttempts, executor: submitit.Executor | None
+    study: OpenStudy, runs: Plan, attempts: NextAttempts, executor: Executor | None
 ) -> Submitted:
     """Have an executor, or one that the sweep asks for, take the runs."""
     folder, sweep = study.folder, study.sweep
-    executor = executor or executor_for(folder, sweep.launch)
     retries = attempts.retries
+    if executor is None and sweep.launch.cluster != "none":
+        executor = executor_for(folder, sweep.launch)
     if sweep.launch.cluster == "slurm":
         nodes = attempts.excluded_nodes
         return submit_to_slurm(folder, sweep, executor, runs, retries, exclude=nodes)
-    if sweep.launch.cluster == "debug":
-        return submit_here(folder, sweep, executor, runs, retries)
+    if sweep.launch.cluster != "local":
+        return submit_helpers(folder, sweep, executor, runs, retries)
     workers = LocalWorkers(folder, sweep, executor, take(folder.code)).start_all(
         list(runs), retries
     )

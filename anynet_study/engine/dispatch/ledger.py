@@ -1,7 +1,8 @@
 """The jobs of a study: which were submitted, for which runs, and which of them live.
 
 What was submitted is in a folder in which each launcher writes a file of its own. A line is a job,
-or an array about to be submitted with the runs of its tasks, or what came of that.
+or an array about to be submitted with the runs of its tasks, or what came of that. Workers that
+nobody submitted (`Call`) write files of their own: a line each time that they take runs.
 """
 
 import json
@@ -10,7 +11,7 @@ import secrets
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,8 +20,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anynet_study.core.errors import UserError
 from anynet_study.core.files import naming
+from anynet_study.engine.dispatch.recorded import Retries, Retry
 from anynet_study.engine.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
-from anynet_study.engine.dispatch.worker_state import SILENT, silence
+from anynet_study.engine.dispatch.worker_state import (
+    SILENT,
+    process_mark,
+    silence,
+    this_system,
+    time_at,
+)
+from anynet_study.engine.study_folder import StudyFolder
 
 #: Slack when comparing a process's start time with the recorded one, in seconds.
 CLOCK_SLACK = 1.0
@@ -32,12 +41,13 @@ class SubmittedJob:
 
     #: Slurm's job id, or of a local worker `local_id`: before there were such, its process id.
     job_id: str
-    cluster: str
-    host: str
+    #: slurm, local, or none: it came by itself, and `run_ids` are those that it has taken so far.
+    cluster: str = ""
+    host: str = ""
     #: When the local process started, or the job was queued (seconds since 1970).
-    started: float
+    started: float = 0.0
     #: The ids of its runs, separated by spaces: as text of their own a million take 70 MB more.
-    run_ids: str
+    run_ids: str = ""
     #: `process_mark` of a local worker; "" of one launched before there were such marks.
     mark: str = ""
     #: Where its logs are, below the study's own or with a whole path (`logs_name`).
@@ -93,6 +103,18 @@ class LiveJob:
     reason: str = ""
 
 
+class Call(BaseModel):
+    """What a launch leaves for workers that come by themselves."""
+
+    model_config = ConfigDict(extra="ignore")
+    #: The data directory of the launch.
+    data_root: str
+    #: The ids of the runs that were missing then.
+    runs: list[str]
+    #: The failed runs that are to be tried again.
+    retries: Retries
+
+
 class Submission(BaseModel):
     """A line of a launcher's file: a job, an array about to be submitted, or what came of that."""
 
@@ -109,6 +131,9 @@ class Submission(BaseModel):
     tasks: tuple[str, ...] | None = None
     #: The id of a job, Slurm's id of an array; "" while it is not known, or if it was refused.
     job: str = Field("", pattern=r"^((.*-)?[0-9]{1,12})?$")
+    #: The ids of runs that a worker has just taken, separated by spaces.
+    taken: str = ""
+    call: Call | None = None
     array: bool = False
     mark: str = ""
     logs: str = ""
@@ -160,56 +185,11 @@ def logs_name(logs: Path, folder: Path) -> str:
     )
 
 
-def this_system() -> str:
-    """What tells this machine since it was started, and a container on it, from all others.
-
-    "" where the system does not say.
-    """
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return ""
-
-
-def process_mark(pid: int) -> str:
-    """What tells a process from all others: `this_system`, and the clock ticks since the boot.
-
-    Process ids are used again, and times of day change with the clock. "" where the system does
-    not say.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return f"{this_system()} {fields[19]}"
-
-
 def silent_jobs(logs: Path, live: Iterable[LiveJob]) -> dict[str, float]:
     """Seconds since the last sign of life of running jobs that gave none for SILENT, by id."""
-    ids = [it.job.job_id for it in live if it.state == "running"]
-    quiet = {job_id: silence(logs, job_id) for job_id in ids}
+    ids, now = [it.job.job_id for it in live if it.state == "running"], time_at(logs)
+    quiet = {job_id: silence(logs, job_id, now) for job_id in ids}
     return {job_id: it for job_id, it in quiet.items() if it is not None and it > SILENT}
-
-
-def jobs_elsewhere(
-    folder: Path, logs: Path, recorded: Collection[str]
-) -> dict[SubmittedJob, float]:
-    """Local workers of other machines that may live and have runs without a record.
-
-    They cannot be seen from here. The values are seconds since a worker's last sign of life.
-    Workers that have left are not included, nor those that ran here before this machine or
-    container was started again.
-    """
-    ended, found = frozenset(recorded), dict[SubmittedJob, float]()
-    here = time.time() - psutil.Process(1).create_time()
-    for job in submitted_jobs(folder):
-        if job.cluster == "slurm" or job.is_of_here or ended.issuperset(job.runs):
-            continue
-        quiet = silence(logs, job.job_id)
-        if quiet is not None and (job.host != socket.gethostname() or quiet < here):
-            found[job] = quiet
-    return found
 
 
 def append(folder: Path, jobs: Iterable[SubmittedJob]) -> None:
@@ -232,6 +212,35 @@ def settle(folder: Path, token: str, job_id: str) -> None:
     _write(folder, {"token": token, "job": job_id})
 
 
+def call_workers(folder: Path, call: Call) -> None:
+    """Record durably what workers that come by themselves are to know."""
+    _write(folder, {"call": call.model_dump()})
+
+
+def arrival() -> SubmittedJob:
+    """The entry of this process, a worker that came by itself."""
+    # In containers, host names and process ids may be the same at two places.
+    job_id = f"{socket.gethostname()}-{secrets.token_hex(3)}-{os.getpid()}"
+    return replace(local_job(os.getpid(), ""), job_id=job_id, cluster="none")
+
+
+def note_taken(folder: Path, job_id: str, run_ids: Iterable[str]) -> None:
+    """Record that a worker that came by itself is at runs now."""
+    _write(folder, {"job": job_id, "taken": " ".join(run_ids)})
+
+
+def last_call(folder: Path) -> Call | None:
+    """What the last launch left for workers that come by themselves, with retries of all launches.
+
+    A failed run that was tried again meanwhile has failed more often than a retry says.
+    """
+    calls = [line.call for line in _lines(folder) if line.call]
+    again = dict[str, Retry]()
+    for call in calls:
+        again |= call.retries
+    return calls[-1].model_copy(update={"retries": again}) if calls else None
+
+
 def submissions(folder: Path) -> Iterator[Submission]:
     """All that was submitted, and what was intended without a word on what came of it (no id).
 
@@ -239,18 +248,26 @@ def submissions(folder: Path) -> Iterator[Submission]:
     """
     intended: dict[str, Submission] = {}
     settled: dict[str, str] = {}
+    came: dict[str, list[str]] = {}
+    entries: dict[str, Submission] = {}
     for line in _lines(folder):
-        if line.runs is not None:
+        if line.taken:
+            came.setdefault(line.job, []).append(line.taken)
+        elif line.cluster == "none" and line.runs is not None:
+            entries[line.job] = line
+        elif line.runs is not None:
             yield line
         elif line.tasks is not None:
             intended[line.token] = line
-        else:
+        elif line.token:
             settled[line.token] = line.job
         if line.token in intended and line.token in settled:
             entry, job = intended.pop(line.token), settled.pop(line.token)
             if job:
                 yield entry.model_copy(update={"job": job})
     yield from intended.values()
+    for job, entry in entries.items():
+        yield entry.model_copy(update={"runs": " ".join(came.get(job, ()))})
 
 
 def submitted_jobs(folder: Path) -> Iterator[SubmittedJob]:
@@ -260,24 +277,24 @@ def submitted_jobs(folder: Path) -> Iterator[SubmittedJob]:
             yield from entry.jobs()
 
 
-def live_jobs(folder: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
+def live_jobs(study: StudyFolder, recorded: Collection[str] = ()) -> list[LiveJob]:
     """The jobs that are queued or running now, in Slurm's order; one call of squeue for all.
 
     A job in Slurm is the study's if it bears the mark of one of its submissions.
     Jobs whose runs are all among `recorded` are not asked after: a finished study needs no Slurm.
-    Local jobs of another machine cannot be seen from here: see `jobs_elsewhere`.
+    Workers on other machines live while they give signs of life.
     """
     ended = frozenset(recorded)
-    live, in_slurm = [], []
-    for entry in submissions(folder):
-        if all(ended.issuperset(runs.split()) for runs in entry.all_runs):
+    live, in_slurm, now = [], [], time_at(study.logs)
+    for entry in submissions(study.jobs):
+        is_over = all(ended.issuperset(runs.split()) for runs in entry.all_runs)
+        if is_over and entry.cluster != "none":
             continue
         if entry.cluster == "slurm":
             in_slurm.append(entry)
             continue
-        live += [
-            LiveJob(job, "running", job.started, job.host) for job in entry.jobs() if job.process
-        ]
+        jobs = (job for job in entry.jobs() if _lives(job, study.logs, now))
+        live += [LiveJob(job, "running", job.started, job.host) for job in jobs]
     tasks = {entry.token: entry for entry in in_slurm if entry.token}
     for job_id, line in queued_jobs().items() if tasks else ():
         if of := tasks.get(line.token):  # ids are used again: they prove nothing
@@ -285,6 +302,14 @@ def live_jobs(folder: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
             if not ended.issuperset(job.runs):
                 live.append(_live(job, line))
     return live
+
+
+def _lives(job: SubmittedJob, logs: Path, now: float) -> bool:
+    """Whether a worker that is no job of Slurm's lives; `now`: `time_at` the folder of logs."""
+    if job.is_of_here:
+        return job.process is not None
+    quiet = silence(logs, job.job_id, now)
+    return quiet is not None and quiet < SILENT
 
 
 def adopt(folder: Path) -> None:

@@ -1,8 +1,8 @@
 """Training on this machine: workers as jobs of submitit, and a plan watched to its end.
 
 submitit's `LocalExecutor` starts the workers. Ours is what it does not do: a worker is told from
-another process that got its id (`ledger.process_mark`), it hears no Ctrl-C (`executors.DETACHED`),
-it ends with `run` if that is killed (`process.end_with`), and one that was killed is replaced.
+another process that got its id (`process_mark`), it hears no Ctrl-C (`executors.DETACHED`), it ends
+with `run` if that is killed (`process.end_with`), and one that was killed is replaced.
 """
 
 import os
@@ -47,7 +47,6 @@ from anynet_study.engine.dispatch.recorded import (
     Retry,
 )
 from anynet_study.engine.dispatch.snapshot import Snapshot, take
-from anynet_study.engine.dispatch.submission import Submitted
 from anynet_study.engine.dispatch.task import Task, Worklist, worklist_file
 from anynet_study.engine.dispatch.worker_state import alive_file, changed, remove_states
 from anynet_study.engine.planning import Plan, PlannedRun, gpus_here
@@ -134,25 +133,6 @@ class LocalWorkers:
         return LocalWorker(handle, runs, number, job)
 
 
-def submit_here(
-    study: StudyFolder,
-    sweep: Sweep,
-    executor: submitit.Executor,
-    runs: Plan,
-    retries: Retries = NO_RETRIES,
-) -> Submitted:
-    """One job of all runs for a debug executor: they are trained where its result is asked for.
-
-    Nothing of it outlives this process, so the ledger does not know it.
-    """
-    if not runs:
-        return Submitted(0, ())
-    token = secrets.token_hex(6)
-    work = Worklist.of(study, sweep, [" ".join(runs.ids())], retries)
-    work.write(worklist_file(study.logs, token))
-    return Submitted(len(runs), [executor.submit(Task(work.study_folder, token))])
-
-
 def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool = False) -> None:
     """Train what is missing with local workers, after following those that are at it already.
 
@@ -168,7 +148,7 @@ def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool =
         retries(recorded, None, EVERY_KIND) if retry_failed else training.retries_of(recorded)
     )
     todo = recorded.todo(plan, training.retries)
-    alive = ledger.live_jobs(study.jobs)
+    alive = ledger.live_jobs(study)
     if not alive:  # of this sweep's runs, and those of an earlier form of it
         study.remove_litter(recorded.ended(plan))
         remove_states(study.logs, recorded.ended(plan))
@@ -217,7 +197,7 @@ class _LocalTraining:
 
     def follow_others(self) -> None:
         """Wait until other jobs of the study have ended."""
-        while ledger.live_jobs(self.study.jobs):
+        while ledger.live_jobs(self.study):
             self._look()
             _wait()
 

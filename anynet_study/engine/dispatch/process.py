@@ -1,6 +1,7 @@
 """A worker as a process: its signals, its memory, and the launcher whose end ends it."""
 
 import ctypes
+import math
 import os
 import signal
 import threading
@@ -20,6 +21,8 @@ NOTED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGUSR2)
 HEARTBEAT = 0.5
 #: How long it may take to save what it is at when the launcher is gone, in seconds.
 PATIENCE = 10.0
+#: Plans of cuDNN that a worker keeps: those of 16 networks of 60 layers, forward and two back.
+CUDNN_PLANS = 3000
 #: Parameters of glibc's `mallopt` (malloc.h).
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
@@ -30,13 +33,16 @@ class Interruption:
     Nothing is saved inside a handler, which may come in the middle of anything.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = math.inf) -> None:
+        """After so many `seconds` it is as if SIGTERM came."""
         self.signal: signal.Signals | None = None
-        self.state = WorkerState()
+        self.state, self._until = WorkerState(), time.monotonic() + seconds
 
     def requested(self) -> bool:
-        """Whether to save and leave. Workers ask between two steps: that is their sign of life."""
-        self.state.beat()
+        """Whether to save and leave. Workers ask between two steps, so they do not hang."""
+        self.state.step()
+        if self.signal is None and (self.state.to_leave or time.monotonic() >= self._until):
+            self.request(signal.SIGTERM)
         return self.signal is not None
 
     def request(self, number: int, _: FrameType | None = None) -> None:
@@ -57,6 +63,15 @@ class Interruption:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def prepare_process(data_root: str) -> None:
+    """Make this process one that trains, with datasets in a folder; before torch is imported."""
+    keep_freed_memory()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    # Torch keeps ten thousand of cuDNN's plans, each of an architecture's own, in host memory.
+    os.environ.setdefault("TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT", str(CUDNN_PLANS))
+    os.environ["ANYNET_DATA"] = data_root
 
 
 def keep_freed_memory() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anynet_study.engine.dispatch.worker_state import SILENT
 from anynet_study.engine.planning import Plan, PlannedRun
 from anynet_study.store import read_journals
 
@@ -23,6 +24,8 @@ KEPT = (
     *("backend", "instruction_set", "threads"),
 )
 HOUR = 3600.0
+#: A look is no older than so many seconds, or a claim would be taken that its worker has removed.
+OLDEST_LOOK = SILENT / 3
 #: Rows that are Python's objects at a time.
 BATCH = 10_000
 
@@ -51,8 +54,6 @@ class Timing:
     seconds: float
     #: Seconds since 1970.
     ended: float
-    #: Whether it was its worker's first, in which libraries warm up.
-    first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +133,17 @@ class Recorded:
         return plan.where(lambda run: not self._has(run, retries))
 
     def left(self, runs: Iterable[PlannedRun], retries: Retries = NO_RETRIES) -> list[PlannedRun]:
-        """As `todo`, of some runs."""
+        """List those of some runs that still have to be trained, as `todo` does for a plan."""
         return [run for run in runs if not self._has(run, retries)]
 
+    def is_over(self, run_id: str, retries: Retries) -> bool:
+        """Whether a run has a record, and not only failures after which it is tried again."""
+        if self.runs.get(run_id) == "failed" and run_id in retries:
+            return len(self.failures.get(run_id, ())) > retries[run_id].failures
+        return run_id in self.runs
+
     def _has(self, run: PlannedRun, retries: Retries) -> bool:
-        status = self.runs.get(run.run_id)
-        if status is None:
-            return False
-        if status == "failed" and run.run_id in retries:
-            return len(self.failures.get(run.run_id, ())) > retries[run.run_id].failures
-        return not self.missing_evaluations(run)
+        return self.is_over(run.run_id, retries) and not self.missing_evaluations(run)
 
 
 @dataclass(frozen=True)
@@ -194,12 +196,15 @@ class JournalReader:
         return self._recorded
 
     def look(self, share: float) -> Recorded:
-        """As `read`, but without reading if that would take more than a `share` of the time."""
+        """Read as `read` does, unless that would take more than a `share` of the time.
+
+        What it returns is never older than OLDEST_LOOK.
+        """
         began = time.monotonic()
         if began >= self._next_look:
             self.read()
             now = time.monotonic()
-            self._next_look = now + (now - began) / share
+            self._next_look = now + min(OLDEST_LOOK, (now - began) / share)
         return self._recorded
 
     def _note_runs(self, table: pa.Table) -> None:
@@ -215,13 +220,10 @@ class JournalReader:
 
     def timings(self) -> Iterator[Timing]:
         """How long each recorded run took, in the order in which they were read."""
-        begun: set[str] = set()
         runs, _ = _by_kind(self._table())
-        names = ("run_id", "status", "device", "engine", "seconds", "started", "journal")
-        for run_id, status, device, engine, seconds, started, journal in _rows(runs, *names):
-            ended, first = started + seconds, journal not in begun
-            yield Timing(run_id, status, device, engine, seconds, ended, first)
-            begun.add(journal)
+        names = ("run_id", "status", "device", "engine", "seconds", "started")
+        for run_id, status, device, engine, seconds, started in _rows(runs, *names):
+            yield Timing(run_id, status, device, engine, seconds, started + seconds)
 
     def outcomes(self) -> dict[str, tuple[str, float]]:
         """How each run ended that did not fail, and its error in percent, by run id.
@@ -269,7 +271,7 @@ class JournalReader:
 
 
 def _by_kind(records: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Those of runs, and those of evaluations, which alone have an `evaluation_id`."""
+    """Part the records of runs from those of evaluations, which alone have an `evaluation_id`."""
     is_run = records["evaluation_id"].is_null()
     return records.filter(is_run), records.filter(pc.invert(is_run))
 

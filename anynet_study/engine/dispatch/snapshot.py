@@ -31,6 +31,12 @@ class Snapshot:
             "export PYTHONSAFEPATH=1",
         ]
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the variables with which a process that this one starts imports from here."""
+        path = [str(self.folder.absolute()), *filter(None, [os.environ.get("PYTHONPATH")])]
+        return {"PYTHONPATH": os.pathsep.join(path), "PYTHONSAFEPATH": "1"}
+
 
 def snapshot(folder: Path, package: Path = provenance.PACKAGE) -> Snapshot:
     """Where in `folder` the snapshot of the package as it is now is, or will be."""

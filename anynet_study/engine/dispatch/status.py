@@ -14,7 +14,6 @@ from anynet_study.engine.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.engine.dispatch.opened import OpenStudy
 from anynet_study.engine.dispatch.pack import last_end
 from anynet_study.engine.dispatch.recorded import JournalReader, Recorded, Throughput
-from anynet_study.engine.dispatch.worker_state import SILENT
 from anynet_study.engine.planning import Plan
 
 #: Reasons of Slurm such as JobHeldUser and launch failed requeued held.
@@ -74,8 +73,6 @@ class Jobs:
     unknown: str = ""
     #: Seconds since the last sign of life, of live jobs that gave none for long, by id.
     silent: Mapping[str, float] = field(default_factory=dict)
-    #: The same of workers on other machines, which cannot be seen from here, by host.
-    elsewhere: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -115,10 +112,8 @@ class Status:
     jobs_lost: int
     #: Why it is not known which jobs live; "" if it is.
     jobs_unknown: str
-    #: Seconds since the last sign of life: of running jobs that gave none for long, by id; and of
-    #: workers on other machines, which cannot be seen from here, by host.
+    #: Seconds since the last sign of life of running jobs that gave none for long, by id.
     jobs_silent: Mapping[str, float]
-    jobs_elsewhere: Mapping[str, float]
     #: Recorded runs an hour, over the last hour (or since the first began, if that is less).
     runs_per_hour: float | None
     #: Until the live jobs are done; None where that cannot be told.
@@ -136,8 +131,7 @@ class Status:
     @property
     def is_active(self) -> bool:
         """Whether anything may still change by itself."""
-        seen_lately = any(seconds < SILENT for seconds in self.jobs_elsewhere.values())
-        return bool(self.jobs or self.jobs_unknown or seen_lately)
+        return bool(self.jobs or self.jobs_unknown)
 
 
 def current_status(study: OpenStudy, reader: JournalReader) -> Status:
@@ -145,13 +139,11 @@ def current_status(study: OpenStudy, reader: JournalReader) -> Status:
     recorded, folder = reader.read(), study.folder
     study = study.planned_by(recorded)
     submitted, ended = ledger.submitted_jobs(folder.jobs), recorded.ended(study.plan)
-    hidden = ledger.jobs_elsewhere(folder.jobs, folder.logs, ended)
-    elsewhere = {job.host: hidden[job] for job in sorted(hidden, key=lambda job: -hidden[job])}
     try:
-        live = ledger.live_jobs(folder.jobs, ended)
-        jobs = Jobs(live, submitted, "", ledger.silent_jobs(folder.logs, live), elsewhere)
+        live = ledger.live_jobs(folder, ended)
+        jobs = Jobs(live, submitted, "", ledger.silent_jobs(folder.logs, live))
     except WorkFailedError as error:
-        jobs = Jobs(unknown=str(error), elsewhere=elsewhere)
+        jobs = Jobs(unknown=str(error))
     calibrated = study.calibrated(reader) if jobs.live else None
     now, is_over = time.time(), not jobs.live and not jobs.unknown
     pace = reader.throughput(now, is_over)
@@ -212,12 +204,9 @@ def study_status(
         jobs_queued=states["pending"],
         queue_reason=reasons.most_common(1)[0][0] if reasons else "",
         jobs_held=[job.job.job_id for job in jobs.live if HELD.search(job.reason)],
-        jobs_lost=0
-        if jobs.unknown or jobs.elsewhere
-        else _lost(left.keys() - assigned, recorded, jobs),
+        jobs_lost=0 if jobs.unknown else _lost(left.keys() - assigned, recorded, jobs),
         jobs_unknown=jobs.unknown,
         jobs_silent=jobs.silent,
-        jobs_elsewhere=jobs.elsewhere,
         runs_per_hour=throughput.runs_per_hour,
         eta_seconds=when.seconds if when else None,
         eta_assumes=when.assumes if when else "",

@@ -21,7 +21,7 @@ from submitit.helpers import DelayedSubmission
 from anynet_study.core.files import write_text
 from anynet_study.data import data_root
 from anynet_study.engine.dispatch.ledger import local_id
-from anynet_study.engine.dispatch.process import Interruption, end_with, keep_freed_memory
+from anynet_study.engine.dispatch.process import Interruption, end_with, prepare_process
 from anynet_study.engine.dispatch.recorded import NO_RETRIES, Retries, Retry
 from anynet_study.engine.dispatch.worker_state import WorkerState, alive_file, changed
 from anynet_study.engine.study_folder import StudyFolder
@@ -32,8 +32,6 @@ from anynet_study.engine.sweep import Sweep
 MAX_STALLED_REQUEUES = 3
 #: What a time limit or a preemption sends ahead: save, and be queued again.
 WARNINGS = (signal.SIGUSR1, signal.SIGUSR2)
-#: Plans of cuDNN that a worker keeps: those of 16 networks of 60 layers, forward and two back.
-CUDNN_PLANS = 3000
 
 
 @dataclass(frozen=True)
@@ -87,11 +85,7 @@ class Worklist:
 
     def work(self, number: int, interruption: Interruption) -> None:
         """Train the runs of one job that are not finished; save and return when interrupted."""
-        keep_freed_memory()
-        os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
-        # Torch keeps ten thousand of cuDNN's plans, each of an architecture's own, in host memory.
-        os.environ.setdefault("TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT", str(CUDNN_PLANS))
-        os.environ["ANYNET_DATA"] = self.data_root
+        prepare_process(self.data_root)
         sweep = Sweep.model_validate(yaml.safe_load(self.sweep_yaml))
         from anynet_study.engine.dispatch.worker import train_runs  # imports torch
 

@@ -1,6 +1,7 @@
 """The work of a job: train, evaluate and journal what is missing of its runs. Imports torch."""
 
 import sys
+import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -12,6 +13,15 @@ import torch
 
 from anynet_study.core.errors import UserError
 from anynet_study.data import DatasetView
+from anynet_study.engine.dispatch.claims import Claims
+from anynet_study.engine.dispatch.failures import (
+    Death,
+    deaths_in,
+    ending,
+    fatal_deaths,
+    more_memory,
+    record_deaths,
+)
 from anynet_study.engine.dispatch.journalling import (
     Trained,
     WorkerJournals,
@@ -23,6 +33,7 @@ from anynet_study.engine.dispatch.journalling import (
     save_scores,
     training_steps,
 )
+from anynet_study.engine.dispatch.ledger import SubmittedJob
 from anynet_study.engine.dispatch.pack import cohorts
 from anynet_study.engine.dispatch.process import Interruption
 from anynet_study.engine.dispatch.recorded import JournalReader, Recorded, Retries
@@ -67,6 +78,8 @@ from anynet_study.store import scores_file
 T = TypeVar("T")
 #: Longest share of its time that a worker spends on looking at others' journals.
 LOOK_SHARE = 0.01
+#: Between two looks of a worker that has nothing to train, in seconds.
+LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -134,36 +147,94 @@ class Assignment:
 def train_runs(
     study: StudyFolder,
     sweep: Sweep,
-    run_ids: Iterable[str],
+    run_ids: Iterable[str] | None,
     retries: Retries,
     interruption: Interruption,
+    told: Callable[[list[str]], object] = lambda _: None,
 ) -> int:
     """Train those of some runs that have no record yet, each journalled before the next begins.
 
-    Returns how many runs had something left to do. Saves and returns when interrupted.
+    `run_ids` None: of all runs of the study. What another worker is at is left to it, unless that
+    is lost. Before runs begin, their ids are `told`. Returns how many runs were begun. Saves and
+    returns when interrupted.
     """
     check_snapshot(study.code)
     torch.set_num_threads(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     reader = JournalReader(study.journals)
-    run_ids = set(run_ids)
+    run_ids = None if run_ids is None else set(run_ids)
     assignment = Assignment.of(study, sweep, device, reader.read(), run_ids)
-    todo = assignment.recorded.todo(assignment.plan.find(run_ids), retries)
+    mine = assignment.plan if run_ids is None else assignment.plan.find(run_ids)
+    todo = assignment.recorded.todo(mine, retries)
     backend = backend_here(sweep.launch.backend, "cpu" if device.type == "cpu" else "cuda")
     begin = Options(backend=backend, at_once=assignment.runs_at_once(todo))
-    with WorkerJournals(study, interruption.state) as journals:
-        worker = Worker(assignment, begin, journals, interruption.requested)
+    begun = 0
+    with (
+        Claims(study, interruption.state) as claims,
+        WorkerJournals(study, interruption.state) as journals,
+    ):
+        worker = Worker(assignment, begin, journals, interruption.requested, claims.holds)
         try:
-            for smaller, runs in _by_memory(todo, retries):
-                options = with_less_memory(begin, smaller)
-                for cohort in cohorts(runs, options.at_once):
-                    # Another job may have been given the same by mistake, or be faster.
-                    left = reader.look(LOOK_SHARE).left(cohort, retries)
-                    if left:
-                        worker.train(left, options)
+            for cohort, smaller in _free(assignment, todo, retries, claims, reader, begin.at_once):
+                begun += len(cohort)
+                told([run.run_id for run in cohort])
+                worker.train(cohort, with_less_memory(begin, smaller))
+                claims.end(run.run_id for run in cohort)
         except InterruptedRunError as stopped:
             print(f"{stopped}: saved on {interruption.signal!r}", flush=True)
-    return len(todo)
+    return begun
+
+
+def _free(
+    of: Assignment,
+    todo: Plan,
+    retries: Retries,
+    claims: Claims,
+    reader: JournalReader,
+    at_once: int,
+) -> Iterator[tuple[list[PlannedRun], int]]:
+    """Runs that nobody else is at, to be trained together, and by how many steps less memory.
+
+    Those of others come once more, until all workers that are at them are seen to live.
+    """
+    while todo:
+        claims.others.clear()
+        others: list[str] = []
+        for smaller, runs in _by_memory(todo, retries):
+            together = with_less_memory(Options(at_once=at_once), smaller).at_once
+            for cohort in cohorts(runs, together):
+                # Another job may have been given the same by mistake, or be faster.
+                recorded = reader.look(LOOK_SHARE)
+                left = recorded.left(cohort, retries)
+                taken = [run for run in left if _is_taken(run, claims, recorded)]
+                others += [run.run_id for run in left if run not in taken]
+                less = 0
+                if deaths := _deaths(of.study, taken, claims):
+                    record_deaths(of.study, of.plan, fatal_deaths(deaths, reader.read().failures))
+                    taken = reader.read().left(taken, retries)
+                    again = more_memory(deaths)
+                    less = max((again[run.run_id] for run in taken), default=0)
+                if taken:
+                    yield taken, smaller + less
+        if not others or not claims.may_be_free_soon():
+            return
+        time.sleep(LOOK_SECONDS)
+        todo = reader.read().todo(todo.find(others), retries)
+
+
+def _is_taken(run: PlannedRun, claims: Claims, recorded: Recorded) -> bool:
+    """Whether this worker may train a run; not while another is at the one that it starts from."""
+    source = run.spec.pretrained
+    waits = source and source.run_id not in recorded.runs and not claims.take(source.run_id)
+    return not waits and claims.take(run.run_id)
+
+
+def _deaths(study: StudyFolder, runs: Iterable[PlannedRun], claims: Claims) -> list[Death]:
+    """List the deaths of lost workers that were at these runs before."""
+    lost = [(run.run_id, job) for run in runs for job in claims.lost.get(run.run_id, ())]
+    ends = ((run_id, ending(study.logs, SubmittedJob(job))) for run_id, job in lost)
+    deaths = [(run_id, deaths_in(study, [end])) for run_id, end in ends if end]
+    return [death for run_id, of_job in deaths for death in of_job if death.run_id == run_id]
 
 
 def _by_memory(todo: Plan, retries: Retries) -> Iterator[tuple[int, Plan]]:
@@ -186,8 +257,11 @@ class Worker:
         options: Options,
         journals: WorkerJournals,
         stop: Callable[[], bool] = lambda: False,
+        holds: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self.assignment, self.journals, self.stop = assignment, journals, stop
+        #: Whether a run is this worker's still.
+        self.holds = holds
         self.options = self._begin = options
         self._worked: dict[tuple[str, str, Options], Options] = {}
         self.source = DeviceImages(assignment.device)
@@ -337,6 +411,10 @@ class Worker:
     def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> None:
         """Journal a run, after its evaluations: with its row, nothing of it is left to do."""
         study, launch = self.assignment.study, self.assignment.launch
+        if not self.holds(run.run_id):
+            print(f"{run.run_id}: another worker took it over: it is not recorded", flush=True)
+            self.journals.state.ends(run.run_id)
+            return
         # Otherwise it was trained once more for its weights.
         new = self.assignment.recorded.runs.get(run.run_id) in (None, "failed")
         completed, scores = trained.outcome.status == "completed", ""

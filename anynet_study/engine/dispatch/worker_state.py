@@ -1,7 +1,8 @@
 """What a worker says of itself, in a file of its own: at which runs it is, and that it lives.
 
 It removes the file when it leaves in order. So one that was killed, and cannot say so, is known by
-the file that it left behind.
+the file that it left behind. A sign of life is a change of the file's time: how long ago the last
+one was is told by the clock of the file system alone, for those of machines may differ.
 """
 
 import json
@@ -9,11 +10,13 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
-from collections.abc import Container
+from collections.abc import Callable, Container
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NoReturn
 
 from anynet_study.core.errors import first_line
@@ -22,13 +25,48 @@ from anynet_study.store import FailureKind
 
 #: Between two signs of life of a worker, in seconds.
 BEAT = 20.0
-#: A worker that gave no sign of life for so long, in seconds, hangs perhaps.
-SILENT = 1800.0
+#: A worker that gave no sign of life for so long, in seconds, is lost. Network file systems show
+#: the changes of others up to a minute late.
+SILENT = 180.0
+#: A worker that took no step for so long, in seconds, hangs, and gives no sign of life any more.
+HANGS = 1800.0
+#: What ends the names of workers' files.
+ALIVE = "_0_alive"
 
 
 def alive_file(logs: Path, job_id: str) -> Path:
     """The file of a job's worker; `logs`: the study's folder of logs."""
-    return logs / f"{job_id}_0_alive"
+    return logs / f"{job_id}{ALIVE}"
+
+
+def leave_file(logs: Path, job_id: str) -> Path:
+    """What asks a worker to save and leave, wherever it is."""
+    return logs / f"{job_id}_0_leave"
+
+
+def this_system() -> str:
+    """What tells this machine since it was started, and a container on it, from all others.
+
+    "" where the system does not say.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+def process_mark(pid: int) -> str:
+    """What tells a process from all others: `this_system`, and the clock ticks since the boot.
+
+    Process ids are used again, and times of day change with the clock. "" of one that has ended,
+    and where the system does not say.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] == "Z" else f"{this_system()} {fields[19]}"
 
 
 @dataclass
@@ -67,19 +105,34 @@ class WorkerState(AbstractContextManager["WorkerState"]):
     """
 
     def __init__(self, path: Path | None = None, errors: Path | None = None) -> None:
-        self._path, self._next_beat = path, 0.0
+        self._path, self._ended = path, threading.Event()
         before = errors.stat().st_size if errors and errors.exists() else 0
+        self._stepped = time.monotonic()
+        #: Whether somebody asked it to leave, by its `leave_file`.
+        self.to_leave = False
+        #: What it does with each sign of life.
+        self.with_beat: Callable[[], object] = lambda: None
         self.said = Said(host=socket.gethostname(), before=before)
+
+    @property
+    def job_id(self) -> str:
+        """The id of its job; "" if nobody asks after it."""
+        return self._path.name.removesuffix(ALIVE) if self._path else ""
 
     def __enter__(self) -> "WorkerState":
         self.note()
+        if self._path:
+            threading.Thread(target=self._beats, args=(self._path,), daemon=True).start()
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._ended.set()
         if error is not None:
             self.note(left=first_line(error), runs={})
         elif self._path and not self.said.left:
             self._path.unlink(missing_ok=True)
+        if self._path:
+            leave_file(self._path.parent, self.job_id).unlink(missing_ok=True)
 
     def note(self, **changes: Any) -> None:
         """Change what the worker says: at once, but not durably. One that is killed is no crash."""
@@ -94,12 +147,18 @@ class WorkerState(AbstractContextManager["WorkerState"]):
                 finally:
                     os.close(file)
 
-    def beat(self) -> None:
-        """Give a sign of life, if the last one is some time ago."""
-        if self._path and time.monotonic() >= self._next_beat:
-            self._next_beat = time.monotonic() + BEAT
-            with suppress(OSError):
-                self._path.touch()
+    def step(self) -> None:
+        """Note that the worker does not hang."""
+        self._stepped = time.monotonic()
+
+    def _beats(self, path: Path) -> None:
+        """Give signs of life while the worker takes steps, however long each of them is."""
+        while not self._ended.wait(BEAT):
+            self.to_leave |= leave_file(path.parent, self.job_id).exists()
+            if time.monotonic() - self._stepped < HANGS:
+                with suppress(OSError):
+                    os.utime(path)  # by the clock of the file system
+                    self.with_beat()
 
     def begins(self, run_id: str, checkpoint: Path) -> None:
         """Say that it is at a run, which goes on from `checkpoint` if that is there."""
@@ -132,11 +191,23 @@ def changed(path: Path) -> float:
         return 0.0
 
 
-def silence(logs: Path, job_id: str) -> float | None:
-    """For how many seconds a job's worker gave no sign of life; None where none is expected."""
+def time_at(folder: Path) -> float:
+    """The time by the clock of a folder's file system; by ours where it may not be written."""
+    try:
+        with TemporaryFile(dir=folder) as file:
+            return os.fstat(file.fileno()).st_mtime
+    except OSError:
+        return time.time()
+
+
+def silence(logs: Path, job_id: str, now: float) -> float | None:
+    """For how many seconds a job's worker gave no sign of life; None where none is expected.
+
+    `now`: `time_at` the folder of logs.
+    """
     path = alive_file(logs, job_id)
     said, at = Said.read(path), changed(path)
-    return None if said is None or said.left or not at else max(0.0, time.time() - at)
+    return None if said is None or said.left or not at else max(0.0, now - at)
 
 
 def remove_states(logs: Path, finished: Container[str]) -> None:
@@ -144,7 +215,7 @@ def remove_states(logs: Path, finished: Container[str]) -> None:
 
     Only while no job is at the study. Files that are `FRESH` stay.
     """
-    for path in logs.glob("*_alive"):
+    for path in logs.glob(f"*{ALIVE}"):
         said = Said.read(path)
         is_over = said and all(run_id in finished for run_id in said.runs)
         if is_over and changed(path) < time.time() - FRESH:

@@ -40,7 +40,7 @@ class Backend:
         return ", ".join([self.instruction_set, *["Triton"] * self.triton, *table])
 
     def without_options(self, kind: BackendKind) -> "Backend":
-        """The same processor, with torch's own norms and convolutions."""
+        """Return this backend with torch's own norms and convolutions."""
         return replace(self, kind=kind, triton=False, table="")
 
     def __str__(self) -> str:

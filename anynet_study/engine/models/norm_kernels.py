@@ -15,7 +15,7 @@ UNSPECIALISED = ("rows", "per_split", "channels", "parts", "per_part", "folds")
 
 @triton.jit
 def _part(rows, columns, per_split, BC: tl.constexpr):
-    """This program's columns, which of them there are, its split, and the split's rows."""
+    """Return this program's columns, a mask of those there are, its split, and the split's rows."""
     column = tl.program_id(0) * BC + tl.arange(0, BC)
     split = tl.program_id(1)
     first = split * per_split

@@ -4,7 +4,7 @@ A device's price of each (`prices.PRICES`) makes seconds of them. Counts of a tr
 three forward passes: forward, backward to the inputs, backward to the weights.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -13,14 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from anynet_study.design_space import (
-    Convolution,
-    Count,
     Counts,
     ForeignNetwork,
     Group,
     Networks,
     layers,
-    parameters,
+    measure,
 )
 from anynet_study.engine.training import (
     FINAL,
@@ -38,8 +36,6 @@ FloatArray = npt.NDArray[np.float64]
 TRAINING_PASSES = {"all": 3, "head": 1}
 #: Images of a batch of evaluation, as in the engine.
 EVALUATION_BATCH = 256
-#: Maps of at most this many pixels are computed in another way than larger ones, and speed.
-TINY_AREA = 4
 #: The time that each transform takes for a pixel, as a share of what the costliest one takes;
 #: measured on a CPU.
 COST: Mapping[TransformName, float] = MappingProxyType(
@@ -66,6 +62,8 @@ COST: Mapping[TransformName, float] = MappingProxyType(
 )
 #: The same of mixing the images of a batch.
 MIXING_COST = 0.15
+#: Measures of complexity that are features.
+COUNTED = ("flops", "activations")
 
 
 @dataclass(frozen=True)
@@ -156,97 +154,37 @@ def _cost_of(recipe: Recipe) -> float:
 class Features(NamedTuple):
     """The counts of a run, or what one of each costs in seconds; arrays of shape (n,)."""
 
-    #: Multiply-adds of 1x1 convolutions and of the head.
-    pointwise: Any
-    #: Multiply-adds of other convolutions, but the stem's.
-    spatial: Any
-    #: Output elements of the same: narrow groups take as long as wider ones.
-    spatial_outputs: Any
-    #: Multiply-adds of the stem.
-    stem: Any
-    #: Multiply-adds on maps of at most TINY_AREA pixels, counted here only.
-    tiny: Any
+    #: Multiply-adds.
+    flops: Any
     #: Output elements of all layers: normalised, activated and added, at the speed of the memory.
-    outputs: Any
+    activations: Any
     #: Layers times batches: the overhead of starting an operation.
     layers: Any
-    #: Parameters times training steps: the optimiser.
-    parameters: Any
-    #: Pixels of the network's input: cropping, flipping, normalising.
-    pixels: Any
-    #: Batches: what a step costs in any case.
-    batches: Any
-    #: Runs: building the network, writing up the result.
-    runs: Any
-    #: Whether it is a worker's first run, in which libraries warm up; 0 in predictions.
-    starts: Any
     #: `Workload.transformed`.
     transforms: Any
-    #: Further evaluations: writing up the result.
-    tests: Any
+    #: Runs: building the network, writing up the result.
+    runs: Any
 
 
 def run_features(groups: Sequence[Group], work: Workload) -> FloatArray:
     """The features of a run of each network, shape (n, features); rows are the groups' rows."""
     table = np.empty((sum(len(group.rows) for group in groups), len(Features._fields)))
     for rows, networks in groups:
-        columns = _features(networks, work)
+        if isinstance(networks, ForeignNetwork):
+            costs = networks.costs_at(work.resolution, work.classes)
+            counted: Sequence[Any] = (costs.flops, costs.activations)
+        else:
+            counted = [measure(it, networks, work.resolution, work.classes) for it in COUNTED]
+        flops, activations = counted
+        columns = Features(
+            flops=work.passes * flops,
+            activations=work.passes * activations,
+            layers=work.batches * layer_counts(networks),
+            transforms=work.transformed,
+            runs=int(work.steps > 0),
+        )
         table[rows] = np.stack(np.broadcast_arrays(*columns), axis=-1)
     return table
-
-
-def _features(networks: Networks | ForeignNetwork, work: Workload) -> Features:
-    if isinstance(networks, ForeignNetwork):
-        counts = _traced(networks, work)
-    else:
-        counts = _layers(networks, work)
-    *passed, layer_count, weights = counts
-    return Features(
-        **{
-            name: work.passes * count for name, count in zip(Features._fields, passed, strict=False)
-        },
-        layers=work.batches * layer_count,
-        parameters=work.steps * weights,
-        pixels=(work.trained + work.evaluated) * work.resolution**2,
-        batches=work.batches,
-        runs=int(work.steps > 0),
-        starts=0,
-        transforms=work.transformed,
-        tests=0 if work.steps > 0 else work.evaluations,
-    )
-
-
-def _traced(network: ForeignNetwork, work: Workload) -> tuple[Any, ...]:
-    """As `_layers`. Its stem and its maps of few pixels are counted among the others."""
-    costs = network.costs_at(work.resolution, work.classes)
-    own = costs.pointwise, costs.spatial, costs.spatial_outputs, 0, 0, costs.activations
-    return (*own, costs.layers, costs.parameters)
-
-
-def _layers(networks: Networks, work: Workload) -> tuple[Any, ...]:
-    """The first features, of one image's forward pass: numbers or arrays (n,)."""
-    stem, *others = layers(networks, work.resolution)
-    large = [np.asarray(layer.area) > TINY_AREA for layer in others]
-
-    def total(count: Callable[[Convolution, Counts], Count]) -> Counts:
-        """Of all convolutions but the stem, shape (n,)."""
-        stages = np.zeros(networks.widths.shape)
-        for layer, big in zip(others, large, strict=True):
-            stages += count(layer, big)
-        summed: Counts = stages.sum(axis=0)
-        return summed
-
-    head = networks.widths[-1] * work.classes
-    return (
-        head + total(lambda x, big: big * x.flops() * (x.kernel == 1)),
-        total(lambda x, big: big * x.flops() * (x.kernel > 1)),
-        total(lambda x, big: big * x.activations() * (x.kernel > 1)),
-        stem.flops(),
-        total(lambda x, big: ~big * x.flops()),
-        stem.activations() + total(lambda x, _: x.activations()),
-        layer_counts(networks),
-        parameters(networks, work.classes),
-    )
 
 
 def layer_counts(networks: Networks | ForeignNetwork) -> Counts | int:

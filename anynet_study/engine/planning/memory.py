@@ -109,7 +109,7 @@ def _evaluation(networks: Networks, work: Workload, images: int) -> Counts:
 def gpu_capacity(
     settings: Collection[tuple[Sequence[Group], DatasetView, Recipe]], free_bytes: int
 ) -> int:
-    """As many runs of any of `settings` as fit by prediction, whichever they are; 1 to MOST.
+    """Predict how many runs of any of `settings` fit at once, whichever they are; 1 to MOST.
 
     With the images of the largest view. `free_bytes`: of the GPU. What does not fit after all is
     noticed when it happens.

@@ -86,13 +86,13 @@ class Plan(Sequence[PlannedRun]):
         return {run.weights: run.spec.weights for run in self.runs if run.spec.weights}
 
     def priced(self, cost: CostModel) -> "Plan":
-        """The same runs with their whole lengths, as predicted by `cost`."""
+        """Return this plan with the whole lengths of its runs, as predicted by `cost`."""
         price = Prices(self, cost)
         seconds = (price.of(run) + price.of(run, run.evaluations) for run in self.runs)
         return self.with_seconds(seconds)
 
     def with_seconds(self, seconds: Iterable[float]) -> "Plan":
-        """The same runs with other predicted lengths, (runs,)."""
+        """Return this plan with other predicted lengths of its runs, (runs,) seconds."""
         pairs = zip(self.runs, seconds, strict=True)
         return replace(self, runs=[replace(run, seconds=length) for run, length in pairs])
 

@@ -69,30 +69,13 @@ class CostModel:
         )
 
 
-#: Seconds for one of each feature, by device. Those of a CPU core are fitted with
-#: `python -m benchmarks.cost`: one of 2 cores with AVX2, torch 2.13. Those of the V100, the study's
-#: card, make RegNetX-400MF train at about 1,060 images a second, as it did there; those of the H100
-#: are what the project's goals expect of its engine, a run at a time.
-PRICES = {
-    # CPU core, V100 GPU, H100 GPU
-    "pointwise": (2.4e-11, 5e-13, 4e-14),
-    "spatial": (2.5e-12, 5e-13, 6e-14),
-    "spatial_outputs": (4.2e-10, 5e-12, 2e-12),
-    "stem": (2.2e-11, 5e-13, 6e-14),
-    "tiny": (2.4e-11, 5e-13, 4e-14),
-    "outputs": (1.6e-9, 3.3e-11, 7e-12),
-    "layers": (5.7e-5, 1.5e-5, 1.2e-5),
-    "parameters": (2.7e-9, 1e-11, 3e-12),
-    "pixels": (9.5e-9, 1e-12, 1e-12),
-    "batches": (3.3e-4, 1e-3, 1e-4),
-    "runs": (0.062, 5.0, 3.0),
-    "starts": (0.35, 20.0, 15.0),
-    "transforms": (7.8e-8, 4e-9, 2e-9),
-    "tests": (5.6e-3, 0.05, 0.05),
-}
-_CPU, _V100, _H100 = (
-    Features(**{name: three[device] for name, three in PRICES.items()}) for device in range(3)
-)
+#: Seconds for one of each feature. Of a CPU core: one of 2 cores with AVX2, torch 2.13
+#: (`python -m benchmarks.cost`). Of the V100, the study's card: RegNetX-400MF trains at about 1,060
+#: images a second, as it did there. Of the H100: a step of one network was measured, 2.3 ms at 32
+#: pixels and 15.7 at 224 (benchmarks/results/gpu-h100.md).
+_CPU = Features(flops=2.2e-11, activations=1.6e-9, layers=7.1e-5, transforms=7.8e-8, runs=0.062)
+_V100 = Features(flops=5.3e-13, activations=3.2e-11, layers=3.1e-5, transforms=4e-9, runs=5.0)
+_H100 = Features(flops=3.8e-14, activations=5.7e-12, layers=1.1e-5, transforms=2e-9, runs=3.0)
 CPU_CORE = CostModel("CPU core", _CPU)
 V100 = CostModel("V100 GPU", _V100, is_estimate=True)
 H100 = CostModel("H100 GPU", _H100, is_estimate=True)

@@ -70,7 +70,7 @@ class Setting:
         ]
 
     def groups(self, population: Population) -> Sequence[Group]:
-        """The same, for computing what all of them cost."""
+        """Group the networks by frame, for computing what all of them cost."""
         return population.groups if self.stem is None else groups_of(self.networks(population))
 
 

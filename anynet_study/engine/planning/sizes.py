@@ -187,7 +187,7 @@ def _expected(
 
 
 def _at(test: EvaluationSet | FurtherEvaluation, moment: Moment) -> FurtherEvaluation:
-    """The same test of the network that a run has at another moment."""
+    """Return the test, of the network that its run has at another moment."""
     if isinstance(test, EvaluationSet):
         return FurtherEvaluation.of(at_moment(test, moment))
     return replace(test, evaluation_id=f"{test.evaluation_id}{moment.suffix}", moment=moment)

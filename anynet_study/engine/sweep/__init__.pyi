@@ -19,6 +19,8 @@ from .text import differences as differences
 from .text import dump_yaml as dump_yaml
 from .text import load_yaml as load_yaml
 from .text import parse_yaml as parse_yaml
+from .text import shipped_sweeps as shipped_sweeps
+from .text import sweep_path as sweep_path
 from .tuning import VALIDATION as VALIDATION
 from .tuning import Tuning as Tuning
 from .tuning import stated as stated

@@ -36,8 +36,9 @@ ONE = ("nodes", "tasks_per_node", "ntasks_per_node")
 class Launch(Strict):
     """Where and how the runs are trained; never part of a run's identity."""
 
-    #: debug: all runs in the process that launches them, for a debugger to follow.
-    cluster: Literal["local", "slurm", "debug"] = "local"
+    #: debug: all runs in the process that launches them, for a debugger to follow. none: workers
+    #: are started by anything else, such as another scheduler, by `anynet-study work STUDY`.
+    cluster: Literal["local", "slurm", "debug", "none"] = "local"
     #: Worker processes of the local cluster; by default one per GPU, or one per core without a GPU.
     workers: int | None = Field(None, ge=1)
     #: Runs are packed into Slurm jobs of about this length.

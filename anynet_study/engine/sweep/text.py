@@ -6,6 +6,7 @@ Nothing here knows about studies. `Strict` is the base class of every part of a 
 import re
 import reprlib
 from collections.abc import Hashable, Iterable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, get_args
 
@@ -62,6 +63,35 @@ class _Dumper(yaml.SafeDumper):
 EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
 for _kind in (_Loader, _Dumper):
     _kind.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+0123456789"))
+
+
+def shipped_sweeps() -> dict[str, Path]:
+    """The sweep files that come with this package, by name: `quickstart`, `ablations/a1`.
+
+    They lie in the package where it is installed, and beside it in a checkout.
+    """
+    package = Path(str(files("anynet_study")))
+    for folder in (package / "sweeps", package.with_name("sweeps")):
+        if found := sorted(folder.rglob("*.yaml")):
+            return {path.relative_to(folder).with_suffix("").as_posix(): path for path in found}
+    return {}
+
+
+def sweep_path(given: str) -> Path:
+    """The file of a sweep that is given by its path, or by the name of a shipped one.
+
+    A file that is called as a shipped sweep is read if it is given as a path: `./quickstart`.
+    Raises UserError for what is neither.
+    """
+    shipped = shipped_sweeps()
+    if given in shipped:
+        return shipped[given]
+    if Path(given).suffix or Path(given).exists():
+        return Path(given)
+    raise UserError(
+        f"{given}: no such file, and no sweep of this package{nearest(given, shipped)}; "
+        f"these are {', '.join(shipped)}"
+    )
 
 
 def load_yaml(path: Path, kind: str = "sweep file") -> dict[str, Any]:

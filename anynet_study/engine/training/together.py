@@ -92,5 +92,5 @@ def _stream(device: torch.device, number: int) -> Callable[[], AbstractContextMa
 
 @cache
 def _cuda_stream(device: torch.device, number: int) -> torch.cuda.Stream:
-    """The same for all runs with this number: each stream keeps 64 MiB for matrix products."""
+    """Return the stream of all runs with this number: each keeps 64 MiB for matrix products."""
     return torch.cuda.Stream(device)

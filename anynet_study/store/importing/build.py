@@ -177,7 +177,7 @@ def _put_together(found: Sequence[ImportedFile], known: Known) -> tuple[Contents
 
 
 def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
-    """The same cell in two files, among runs that are analysed; or the same run_id."""
+    """Refuse a cell that two files have, among runs that are analysed, or a run_id of two files."""
     runs = records.runs
     names = ("architecture", "dataset", "recipe")
     cells = to_pandas(runs.select([*names, "replicate"]))

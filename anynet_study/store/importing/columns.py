@@ -109,7 +109,7 @@ STAGE = re.compile(r"[dwbgs][0-9]{1,2}")
 
 
 def stage_columns(columns: Collection[str]) -> list[str]:
-    """Those that describe the stages of networks; none where d1 and w1 do not say that they do."""
+    """List the columns that describe stages of networks; none unless d1 and w1 say that they do."""
     staged = set(columns) >= STAGES_TOLD_BY
     return [name for name in columns if staged and STAGE.fullmatch(name)]
 

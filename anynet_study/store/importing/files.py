@@ -148,7 +148,7 @@ def _copy_arrays(file: h5py.File, runs: pa.Table, evaluations: pa.Table, arrays:
 def _predictions(
     groups: Sequence[tuple[NDArray[Any], h5py.Dataset]], lengths: NDArray[Any]
 ) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-    """Those of all rows, end to end, and how many each has."""
+    """Join the predictions of all rows, end to end; also return how many each row has."""
     pieces = [np.empty(0, np.uint16)] * len(lengths)
     for rows, classes in groups:
         for row, line in zip(rows.tolist(), classes[()], strict=True):

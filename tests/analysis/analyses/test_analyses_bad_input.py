@@ -187,9 +187,8 @@ REFUSED = {
 #: Tables that rest on none of the tables of errors that are changed here.
 ELSEWHERE = {
     *("noise", "corrected", "rank-preservation", "duration", "budget"),
-    *("shifts", "shift-agreement", "gaps", "sampling-gaps", "shift-ranks"),
-    *("average-robustness", "recipe-robustness"),
-    *("effective-robustness", "significance", "order-changes", "rank-changes", "label-sets"),
+    *("shifts", "shift-agreement", "gaps", "recipe-robustness"),
+    *("effective-robustness", "significance", "label-sets"),
     *("class-accuracy", "distance", "tuning", "tuned"),
 }
 

@@ -22,7 +22,7 @@ OWN = {
     "five": {"content_hash": CONTENT, "classes": [*"abcde"]},
     "elsewhere": {"content_hash": "cd" * 8},
 }
-NAMES = ("significance", "order-changes", "rank-changes", "label-sets", "sampling-gaps", "shifts")
+NAMES = ("significance", "label-sets", "gaps", "shifts")
 
 
 def guesses(number: int, wrong: int) -> np.ndarray:
@@ -56,16 +56,20 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.mark.slow
 def test_pairs_that_change_their_order(analysis: Study) -> None:
-    table = analysis.table("order-changes")
-    known = table[table["note"] == ""]
-    assert set(known["new"]) == {"turned"}
-    assert len(known) == 45
-    sure = known[known["order"] == "changed, significant"]
-    assert len(sure)
-    assert (sure[["original_p", "new_p"]] < 0.05).all(axis=None)
-    assert (known["original_difference"] >= 0).all()  # the better one is named first
-    assert (known["new_difference"] <= 0).all()
-    notes = table.loc[table["new"] == "elsewhere", "note"]
+    table = analysis.table("significance")
+    known = table[table["note"] == ""].set_index(["test_set", "a", "b"])
+    assert set(known.index.unique("test_set")) == {"test", "turned"}
+    own, turned = known.loc["test"], known.loc["turned"]
+    assert list(own.index) == list(turned.index)
+    assert len(turned) == 45
+    sure = turned["order"] == "changed, significant"
+    assert sure.any()
+    assert (own.loc[sure, "p_holm"] < 0.05).all()
+    assert (turned.loc[sure, "p_holm"] < 0.05).all()
+    assert own["order"].isna().all()
+    assert (own["difference"] >= 0).all()  # the better one is named first
+    assert (turned["difference"] <= 0).all()
+    notes = table.loc[table["test_set"] == "elsewhere", "note"]
     assert notes.str.contains("their true classes are not stored").all()
 
 
@@ -91,7 +95,7 @@ def test_shifts_alone_are_further_test_sets_unless_told(analysis: Study) -> None
     assert analysis.kinds == {"base": kinds}
     assert list(analysis.evaluated["base"]) == ["test", *OWN]
     assert list(analysis.test_sets["base"]) == ["test", "elsewhere"]
-    (used, left) = analysis.table("sampling-gaps").attrs["remarks"]
+    (used, left) = analysis.table("gaps").attrs["remarks"]
     assert used == "Further test sets of base: elsewhere."
     assert left.endswith("do not count: turned (transform) and five (label set).")
 
@@ -102,7 +106,8 @@ def test_other_evaluations_count_when_they_are_named(analysis: Study) -> None:
     told = load(path, resamples=200, evaluations=("turned", "five"))
     assert list(told.test_sets["base"]) == ["test", "turned", "five"]
     mean = 100 - told.evaluated["base"][["turned", "five"]].mean(axis=1)
-    assert list(told.table("average-robustness")["average"]) == pytest.approx(list(mean))
+    averages = pd.DataFrame(told.table("effective-robustness").attrs["averages"])
+    assert list(averages["accuracy"]) == pytest.approx(list(mean))
     with pytest.raises(UserError, match="no evaluation blue; there are turned, five, elsewhere"):
         load(path, evaluations=("blue",)).table("shifts")
 
@@ -130,7 +135,7 @@ def test_what_the_sweep_declares_comes_first(
 def test_a_drop_beyond_sampling_error(analysis: Study) -> None:
     assert analysis.store is not None
     told = load(analysis.store.path, resamples=200, evaluations=tuple(OWN))
-    table = told.table("sampling-gaps")
+    table = told.table("gaps")
     assert set(table["test_set"]) == set(OWN)
     zero = (table["rest_low"] <= 0) & (table["rest_high"] >= 0)
     assert (table["beyond"] != zero).all()

@@ -27,7 +27,7 @@ TABLES = [
     *("correlations", "match", "proxies", "over-targets", "best-quarter"),
     *("regret", "costs", "sizes", "widths", "drivers", "stages"),
     *("configurations", "noise", "corrected", "rank-preservation"),
-    *("transfer", "beyond", "others", "improvement"),
+    *("transfer", "beyond"),
 ]
 
 

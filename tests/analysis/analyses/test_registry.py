@@ -81,7 +81,7 @@ def test_many_pairs_rest_on_fewer_resamples_and_say_so(
 
 def test_older_names_are_understood(study: Study) -> None:
     assert study.analysis("ties").name == "rank-preservation"
-    assert study.analysis("robustness").name == "average-robustness"
+    assert study.analysis("robustness").name == "effective-robustness"
     assert study.study_figure("robustness").name == "effective-robustness"
     with pytest.raises(
         UserError, match=r"unknown table 'machts' \(did you mean 'match'\?\); choose"

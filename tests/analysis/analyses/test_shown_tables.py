@@ -6,7 +6,7 @@ import pytest
 
 from anynet_study import apr
 from anynet_study.analysis.analyses import ANALYSES, study_of
-from anynet_study.analysis.analyses.noise import CUT, FREED
+from anynet_study.analysis.analyses.noise import CUT
 from anynet_study.analysis.analysis import Options, remarks
 from anynet_study.analysis.report import grid_of
 from anynet_study.analysis.study import Study
@@ -33,13 +33,13 @@ def noisy(**targets: int) -> Study:
     return study_of("s", Options(resamples=200), errors=errors, roles=roles, replicates=runs)
 
 
-@pytest.mark.parametrize(("name", "column"), [("corrected", "corrected"), ("others", "rho_source")])
+@pytest.mark.parametrize(
+    ("name", "column"), [("corrected", "corrected"), ("beyond", "freed_source")]
+)
 def test_a_correlation_freed_of_noise_is_cut_at_one_and_says_so(name: str, column: str) -> None:
     """The formula gives more than 1 where reliabilities are low by chance."""
     study = noisy(b=2, c=2)
     table = study.table(name)
-    if "errors" in table:
-        table = table[table["errors"] == FREED]
     ends = table[[column, f"{column}_low", f"{column}_high"]].to_numpy()
     assert np.nanmax(np.abs(ends)) == 1
     cut = table["note"].str.contains(r"^\d\.\d\d cut to 1")

@@ -77,10 +77,14 @@ def test_paper_2s_line_is_within_the_interval(testbed: pd.DataFrame) -> None:
     assert ranks.loc["alexnet", ["original_rank", "new_rank"]].tolist() == [46, 46]
     assert ranks["rank_change"].abs().max() <= 3
     assert ((ranks["rank_change_low"] <= 0) & (ranks["rank_change_high"] >= 0)).mean() > 0.95
-    drops = apr.sampling_gaps(models, VAL, V2, IMAGES, level=0.9999)
+    drops = apr.gaps(models, VAL, V2, IMAGES, resamples=20_001, level=0.9999)
     assert drops["beyond"].all()
-    reach = drops["generalization_high"] - drops["generalization_low"]
+    reach = drops["rest_high"] - drops["rest_low"]
     assert reach.max() / 2 < 2  # the paper's bound for 10,000 images at this level
+    wrong = 100 - drops["new"]
+    low, high = apr.binomial_interval(wrong, IMAGES[V2], 0.9999)
+    assert np.allclose(drops["rest_low"], drops["gap"] - (wrong - low))
+    assert np.allclose(drops["rest_high"], drops["gap"] - (wrong - high))
 
 
 def test_ranks_and_their_changes() -> None:

@@ -41,23 +41,22 @@ def test_correlations_with_the_source_and_with_the_others(average: str) -> None:
 
 def test_columns_that_say_nothing_keep_their_row() -> None:
     known = scores().drop(columns="f1").assign(empty=np.nan, flat=50.0)
-    for table in (
-        apr.explained_beyond(known, "source"),
-        apr.other_targets(known, "source", resamples=FEW),
-    ):
-        rows = table.set_index("target")
-        assert rows.loc["empty", "note"] == "no value at all"
-        assert rows.loc["flat", "note"] == "one value only"
-        assert (rows["n"] == 30).all()
-        assert rows.iloc[:3, 1].notna().all()
-    exact = apr.explained_beyond(known.assign(twin=known["target-0"]), "source", average="scores")
+    rows = apr.other_targets(known, "source", resamples=FEW).set_index("target")
+    assert rows.loc["empty", "note"] == "no value at all"
+    assert rows.loc["flat", "note"] == "one value only"
+    assert (rows["n"] == 30).all()
+    assert rows.iloc[:3][["rho_source", "r2_source"]].notna().all(axis=None)
+    how = {"average": "scores", "resamples": FEW}
+    twin = known.assign(twin=known["target-0"])
+    exact = apr.other_targets(twin, "source", **how)  # type: ignore[arg-type]
     assert (exact["note"] != "").sum() == 2  # of the empty and the flat
     known["sum"] = known["source"] + 0.0
-    notes = apr.explained_beyond(known, "source", average="scores").set_index("target")["note"]
-    assert notes["sum"] == "explained exactly: no F-test"
+    row = apr.other_targets(known, "source", **how).set_index("target").loc["sum"]  # type: ignore[arg-type]
+    assert row["note"] == "explained exactly: no F-test"
+    assert row["rho_source"] == pytest.approx(1)
     alone = apr.other_targets(known, "source", ["target-0"], resamples=FEW)
     assert alone["note"].tolist() == ["there is no other target"]
-    assert "other target" in apr.explained_beyond(known, "source", ["target-0"])["note"][0]
+    assert alone[["rho_source", "r2_source"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ def test_columns_that_say_nothing_keep_their_row() -> None:
 )
 def test_what_is_refused(change: object, says: str) -> None:
     with pytest.raises(UserError, match=says):
-        apr.explained_beyond(change(scores()), "source")  # type: ignore[operator]
+        apr.other_targets(change(scores()), "source")  # type: ignore[operator]
 
 
 def with_noise(n: int, icc: float, own: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -95,6 +94,10 @@ def with_noise(n: int, icc: float, own: float, seed: int) -> tuple[pd.DataFrame,
     return table, pd.concat([long, pd.DataFrame(again | {"score": 70 + 3 * source[:, 1]})])
 
 
+def regressed(table: pd.DataFrame, **options: object) -> pd.DataFrame:
+    return apr.other_targets(table, "s", average="scores", resamples=40, **options)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("icc", "own", "fewest", "most"), [(0.7, 0.0, 0, 6), (0.85, 4.0, 24, 30)])
 def test_noise_of_the_source_lets_others_explain_nothing_more(
     icc: float, own: float, fewest: int, most: int
@@ -103,7 +106,7 @@ def test_noise_of_the_source_lets_others_explain_nothing_more(
     count = 0
     for seed in range(30):
         table, runs = with_noise(100, icc, own, seed)
-        row = apr.explained_beyond(table, "s", average="scores", replicates=runs).iloc[0]
+        row = regressed(table, replicates=runs).iloc[0]
         assert np.isnan(row["p_source"])  # of the others there is one run each
         count += row["p_average"] <= 0.05
     assert fewest <= count <= most
@@ -111,9 +114,10 @@ def test_noise_of_the_source_lets_others_explain_nothing_more(
 
 def test_without_replicates_there_is_f_and_no_p() -> None:
     table, runs = with_noise(60, 0.7, 0.0, 0)
-    alone = apr.explained_beyond(table, "s", average="scores")
+    alone = regressed(table)
     assert alone[["p_average", "p_source", "p_average_holm"]].isna().all(axis=None)
-    both = apr.explained_beyond(table, "s", average="scores", replicates=runs)
+    both = regressed(table, replicates=runs)
+    assert both.filter(like="freed").isna().all(axis=None)  # of the others there is one run each
     pd.testing.assert_series_equal(alone["f_average"], both["f_average"])
     corrected = apr.adjust(both["p_average"])
     assert both["p_average_holm"].tolist() == pytest.approx([*corrected])
@@ -121,7 +125,7 @@ def test_without_replicates_there_is_f_and_no_p() -> None:
 
 def test_p_by_a_plain_loop() -> None:
     table, runs = with_noise(12, 0.7, 1.0, 3)
-    row = apr.explained_beyond(table, "s", ["t", "a"], average="scores", replicates=runs).iloc[0]
+    row = regressed(table, targets=["t", "a"], replicates=runs).iloc[0]
     second = runs.loc[runs["replicate"] == 1, "score"]
     values = np.column_stack([table[["a", "t", "s"]], second])
 
@@ -143,13 +147,16 @@ def test_freed_of_noise_by_the_reliabilities_of_ranks() -> None:
     again = runs[(runs["replicate"] == 0) & (runs["dataset"] != "s")].assign(replicate=1)
     noisy = again["score"] + np.random.default_rng(2).normal(size=len(again))
     runs = pd.concat([runs, again.assign(score=noisy)])
-    measured = apr.other_targets(table[names], "s", **how).iloc[0]  # type: ignore[arg-type]
-    freed = apr.other_targets(table[names], "s", **how, replicates=runs).iloc[0]  # type: ignore[arg-type]
+    row = apr.other_targets(table[names], "s", **how, replicates=runs).iloc[0]  # type: ignore[arg-type]
+    alone = apr.other_targets(table[names], "s", **how).iloc[0]  # type: ignore[arg-type]
+    measured = alone.filter(regex="^(rho|difference|r2|f_)")
+    assert row[measured.index].equals(measured)
     noise = apr.noise_ceiling(runs.rename(columns={"score": "error"})).set_index("dataset")["icc"]
-    assert freed["rho_source"] == pytest.approx(measured["rho_source"] / np.sqrt(noise["s"]))
+    assert row["freed_source"] == pytest.approx(row["rho_source"] / np.sqrt(noise["s"]))
     each = [stats.spearmanr(table[name], table["t"]).statistic for name in ("a", "b")]
     expected = np.mean(np.array(each) / np.sqrt(noise[["a", "b"]]))
-    assert freed["rho_others"] == pytest.approx(expected)
-    assert freed["rho_average"] == measured["rho_average"]
-    with pytest.raises(UserError, match=r"nothing on \w+ was trained twice"):
-        apr.other_targets(table[names], "s", replicates=runs[runs["replicate"] == 0])
+    assert row["freed_others"] == pytest.approx(expected)
+    assert row["freed_difference"] == pytest.approx(row["freed_others"] - row["freed_source"])
+    assert row["freed_difference_low"] < row["freed_difference"] < row["freed_difference_high"]
+    once = apr.other_targets(table[names], "s", replicates=runs[runs["replicate"] == 0])
+    assert once.filter(like="freed").isna().all(axis=None)

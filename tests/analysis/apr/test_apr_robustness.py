@@ -22,23 +22,40 @@ def accuracies(n: int = 30, extra: float = 0.0, seed: int = 0) -> pd.DataFrame:
     return table
 
 
+def averages(known: pd.DataFrame, **options: object) -> pd.DataFrame:
+    table = apr.effective_robustness(known, "base", **options)  # type: ignore[arg-type]
+    return pd.DataFrame(table.attrs["averages"]).set_index("architecture")
+
+
 def test_average_and_ratio() -> None:
     known = accuracies()
     known.loc["m3", "v2"] = np.nan
-    table = apr.average_robustness(known, "base", images={"sketch": 400, "v2": 100})
-    rows = table.set_index("architecture")
+    rows = averages(known, images={"base": 1000, "sketch": 400, "v2": 100})
     average = known.loc["m0", ["sketch", "v2"]].mean()
-    assert rows.loc["m0", ["average", "ratio"]].tolist() == pytest.approx(
+    assert rows.loc["m0", ["accuracy", "ratio"]].tolist() == pytest.approx(
         [average, average / known.loc["m0", "base"]]
     )
     p = known.loc["m0", ["sketch", "v2"]].to_numpy() / 100
     reach = 1.959964 * 100 * np.sqrt((p * (1 - p) / [400, 100]).sum()) / 2
-    assert rows.loc["m0", "average_high"] - average == pytest.approx(reach)
+    assert rows.loc["m0", "accuracy_high"] - average == pytest.approx(reach)
     assert rows.loc["m3", "note"] == "no accuracy on v2"
-    assert np.isnan(rows.loc["m3", "average"])
+    assert np.isnan(rows.loc["m3", "accuracy"])
     known.loc["m4", "base"] = 0
-    rows = apr.average_robustness(known, "base").set_index("architecture")
-    assert rows.loc["m4", "note"] == "0% on base: no ratio"
+    row = averages(known).loc["m4"]
+    assert row["accuracy"] == known.loc["m4", ["sketch", "v2"]].mean()  # though it has no ratio
+    assert row[["ratio", "expected", "effective"]].isna().all()
+    assert "has no place on the logit scale" in row["note"]
+
+
+def test_a_single_shift_has_its_exact_sampling_error() -> None:
+    known = accuracies()
+    table = apr.effective_robustness(known, "base", ["v2"], images={"base": 1000, "v2": 100})
+    exact = stats.binomtest(round(known.loc["m0", "v2"]), 100).proportion_ci(method="exact")
+    row = table.set_index("architecture").loc["m0"]
+    assert row[["accuracy_low", "accuracy_high"]].tolist() == pytest.approx(
+        [100 * exact.low, 100 * exact.high]
+    )
+    assert row["ratio"] == known.loc["m0", "v2"] / known.loc["m0", "base"]
 
 
 def test_effective_robustness_is_what_lies_above_the_line() -> None:
@@ -144,10 +161,10 @@ def test_the_mean_of_test_sets_has_their_sampling_error() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: apr.average_robustness(accuracies() / 100, "base"), "fractions"),
-        (lambda: apr.average_robustness(accuracies(), "base", ["no"]), "no column no"),
-        (lambda: apr.average_robustness(accuracies(), "base", ["base"]), "not the base"),
-        (lambda: apr.average_robustness(accuracies(), "base", images={}), "no count"),
+        (lambda: apr.effective_robustness(accuracies() / 100, "base"), "fractions"),
+        (lambda: apr.effective_robustness(accuracies(), "base", ["no"]), "no column no"),
+        (lambda: apr.effective_robustness(accuracies(), "base", ["base"]), "not the base"),
+        (lambda: apr.effective_robustness(accuracies(), "base", images={}), "no count"),
         (lambda: apr.effective_robustness(accuracies(), "base", baseline=["m99"]), "m99"),
         (lambda: apr.effective_robustness(accuracies(3), "base"), "no fit of sketch on base: 3"),
         (lambda: apr.best_of_bins(pd.Series([1.0]), pd.Series([np.nan])), "no architecture"),

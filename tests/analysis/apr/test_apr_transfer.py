@@ -72,9 +72,14 @@ def test_improvements_are_fitted() -> None:
     x = pd.Series([40, 45, 52, 60, 66, 70, 75.0], index=names)
     table = pd.DataFrame({"x": x, "y": x / 2 + np.tile([0.2, -0.1], 4)[:7], "z": np.nan})
     table.loc["m0", "z"] = 10
-    fits = apr.improvement_fits(table, "x", "m0").set_index("dataset")
+    fits = apr.transfer_fits(table, "x", baseline="m0").set_index("target")
     expected = stats.linregress(x / 40, table["y"] / table["y"].iloc[0])
-    assert fits.loc["y", "slope"] == pytest.approx(expected.slope)
+    assert fits.loc["y", "relative_slope"] == pytest.approx(expected.slope)
+    relative = apr.transfer_fits(100 * table / table.iloc[0] / 2, "x").set_index("target")
+    ends = fits.loc["y", ["relative_slope_low", "relative_slope_high"]]
+    assert ends.tolist() == pytest.approx(relative.loc["y", ["slope_low", "slope_high"]].tolist())
+    table.loc["m0", "y"] = 0
+    assert np.isnan(apr.transfer_fits(table, "x", baseline="m0")["relative_slope"][0])
     assert fits.loc["y", "adjusted_r2"] == pytest.approx(1 - (1 - expected.rvalue**2) * 6 / 5)
     assert fits.loc["z", "note"] == "1 architecture with both values; at least 4 are needed"
 

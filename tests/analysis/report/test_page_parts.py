@@ -121,15 +121,15 @@ def test_sections_are_in_order_and_empty_ones_left_out(study: Study) -> None:
     by_id = {section.id: section for section in made}
     assert by_id["population"].blocks[0].table.rows == [["seed", "7"]]
     assert by_id["datasets"].blocks[1].table.rows[1][1:3] == ["21.50", "22.25"]
-    study.tables["others"] = pd.DataFrame({"target": ["b"], "rho_source": [0.5], "n": [5]})
+    study.tables["beyond"] = pd.DataFrame({"target": ["b"], "rho_source": [0.5], "n": [5]})
     with_transfer = [section.id for section in sections(study, summary(sweep="name: s"), {})]
     assert with_transfer[6:8] == ["transfer", "population"]
 
 
 def test_what_several_tables_of_a_section_say_stands_once_above_them(study: Study) -> None:
-    study.tables["others"] = pd.DataFrame({"target": ["b"], "rho_source": [0.5], "n": [5]})
-    study.tables["beyond"] = pd.DataFrame({"target": ["b"], "r2_source": [0.5], "n": [5]})
-    for name, own in (("others", "Of one."), ("beyond", "Of another.")):
+    study.tables["beyond"] = pd.DataFrame({"target": ["b"], "rho_source": [0.5], "n": [5]})
+    study.tables["transfer"] = pd.DataFrame({"target": ["b"], "r2": [0.5], "n": [5]})
+    for name, own in (("beyond", "Of one."), ("transfer", "Of another.")):
         study.tables[name].attrs["remarks"] = ["Of both.", own]
     by_id = {section.id: section for section in sections(study, summary(sweep="name: s"), {})}
     page = by_id["transfer"]

@@ -13,7 +13,7 @@ from tiny_study import Type, tree, typing_in
 
 from anynet_study.engine.dispatch import JournalReader, current_status, ledger
 from anynet_study.engine.dispatch.opened import OpenStudy
-from anynet_study.engine.dispatch.worker_state import alive_file
+from anynet_study.engine.dispatch.worker_state import SILENT, alive_file, leave_file
 from anynet_study.store import JournalWriter
 
 #: Learning rates of a grid; of two keys, too many.
@@ -49,26 +49,23 @@ def test_evaluations_added_later_train_again_only_if_that_is_allowed(
     assert json.loads(type_("launch", *more, *LOCAL, "--retrain").out)["submitted"] == 12
 
 
-def test_workers_on_another_machine_are_for_the_user_to_judge(tiny: OpenStudy, type_: Type) -> None:
-    job = replace(ledger.local_job(os.getpid(), " ".join(tiny.plan.ids())), host="elsewhere")
+def test_workers_on_another_machine_are_known_by_their_signs_of_life(
+    tiny: OpenStudy, type_: Type
+) -> None:
+    job = replace(ledger.local_job(os.getpid(), " ".join(tiny.plan[:8].ids())), host="elsewhere")
     ledger.append(tiny.folder.jobs, [job])
     alive = alive_file(tiny.folder.logs, job.job_id)
     alive.touch()
     assert current_status(tiny, JournalReader(tiny.folder.journals)).is_active
-    os.utime(alive, (alive.stat().st_mtime - 7200.0,) * 2)
-    told = type_("cancel", "tiny")
-    assert (told.code, "are on elsewhere, cannot be seen from here" in told.line) == (1, True)
     (row,) = json.loads(type_("logs", "tiny", "--json").out)
-    assert (row["state"], row["host"]) == ("unknown", "elsewhere")
-    told = type_("launch", "tiny.yaml", *LOCAL)
-    assert told.code == 2
-    assert "is on elsewhere, cannot be seen from here, and gave a sign of life 2 h" in told.line
-    lines = type_("status", "tiny").out.splitlines()
-    assert any(line.startswith("on elsewhere, cannot be seen from here: ") for line in lines)
-    assert not any(line.startswith("in no job") for line in lines)
-    assert json.loads(type_("launch", "tiny.yaml", *LOCAL, "--others-ended").out)["submitted"] == 12
+    assert (row["state"], row["host"]) == ("runs", "elsewhere")
+    told = json.loads(type_("launch", "tiny.yaml", *LOCAL).out)
+    assert (told["under_way"], told["submitted"]) == (8, 4)
+    told = type_("cancel", "tiny")
+    assert (told.code, told.out.endswith("workers on elsewhere\n")) == (0, True)
+    assert leave_file(tiny.folder.logs, job.job_id).exists()
+    os.utime(alive, (alive.stat().st_mtime - SILENT - 1,) * 2)
     assert json.loads(type_("launch", "tiny.yaml", *LOCAL).out)["submitted"] == 12
-    assert json.loads(type_("status", "tiny", "--json").out)["jobs_elsewhere"] == {}
     assert type_("cancel", "tiny").out.startswith("no job")
 
 

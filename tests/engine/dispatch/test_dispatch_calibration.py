@@ -87,8 +87,8 @@ def test_a_study_is_calibrated_by_its_runs(tmp_path: Path, study: OpenStudy):
     records = [
         took(run, trained[i] * noise[i], 1e9 + i) for i, run in enumerate(study.plan[:known])
     ]
-    start = 3 * CPU_CORE.prices.starts
-    records[0] = replace(records[0], seconds=records[0].seconds + start)
+    # Libraries warm up in a worker's first run.
+    records[0] = replace(records[0], seconds=records[0].seconds + 1)
     write(tmp_path, "one", [*records, took(study.plan[known], 900.0, 2e9, status="diverged")])
     first = calibrate(study.plan, timings(tmp_path), lambda: pytest.fail("Slurm was asked"))
     assert (first.cost.name, first.cost.runs) == ("CPU core", known)

@@ -49,38 +49,18 @@ def population() -> Population:
     return DesignSpace.anynetx().sample(20, flops=(300e6, 500e6), seed=5)
 
 
-def test_multiply_adds_outputs_and_parameters_are_those_of_the_network(population: Population):
+def test_multiply_adds_outputs_and_layers_are_those_of_the_network(population: Population):
     table = Features(*run_features(population.groups, WORK).T)
     images = 3 * 15 * 3 * 64 + 3 * 300  # steps of each epoch, forward and twice back; tests
-    adds = table.pointwise + table.spatial + table.stem + table.tiny
-    assert adds.tolist() == (images * np.array(population.at(32, 10).table["flops"])).tolist()
-    assert table.outputs.tolist() == [images * (a.activations(32, 10) - 10) for a in population]
-    assert table.parameters.tolist() == [3 * 15 * a.parameters(10) for a in population]
-    assert set(table.pixels) == {(3 * 15 * 64 + 3 * 300) * 32**2}
-    assert set(table.batches) == {3 * 3 * 15 + 3 * 2}
-    assert set(table.runs) == {1}
-    assert set(table.starts) == {0}
-
-
-def test_layers_are_those_that_torch_has(population: Population):
-    table = Features(*run_features(population.groups, WORK).T)
+    counts = population.at(32, 10).table
+    assert table.flops.tolist() == (images * np.array(counts["flops"])).tolist()
+    assert table.activations.tolist() == [images * a.activations(32, 10) for a in population]
+    assert (set(table.runs), set(table.transforms)) == ({1}, {0})
     layers = [
         sum(isinstance(module, nn.Conv2d | nn.Linear) for module in build(one, 10).modules())
         for one in list(population)[:12]
     ]
-    assert (table.layers / table.batches).tolist()[:12] == layers
-
-
-def test_what_is_on_tiny_maps_is_counted_there():
-    # 64 pixels, stem to 16: the stages put out 16, 8, 4, 2.
-    network = Architecture((1, 1, 1, 2), (8, 8, 8, 16), (1, 1, 1, 2), (8, 8, 4, 4))
-    work = Workload.of(Recipe(epochs=1, batch_size=2), 2, 0, 64, 3)
-    table = Features(*run_features(groups_of([network]), work)[0] / 3)
-    # Of the last stage all but the first block's entrance (8 to 8 channels on 4x4 maps).
-    spatial, leaving, shortcut, entering = 8 * 4 * 9, 8 * 16, 8 * 16, 16 * 8
-    assert table.tiny == 2 * 4 * (2 * spatial + 2 * leaving + shortcut + entering)
-    assert table.spatial == 2 * 9 * (8 * 8 * 16**2 + 8 * 8 * 8**2 + 8 * 4 * 4**2)
-    assert table.spatial_outputs == 2 * 8 * (16**2 + 8**2 + 4**2)
+    assert (table.layers / (3 * 3 * 15 + 3 * 2)).tolist()[:12] == layers
 
 
 def test_all_at_once_is_one_at_a_time_and_in_order(population: Population):
@@ -151,13 +131,11 @@ def test_an_evaluation_is_one_forward_pass_and_its_transform(population: Populat
         FurtherEvaluation("c", 20, 10, "colour_jitter", 7),
     ]
     table = Features(*evaluation_features(population.groups, tests, 8).T)
-    adds = table.pointwise + table.spatial + table.stem + table.tiny
-    assert adds.tolist() == (620 * np.array(population.at(8, 7).table["flops"])).tolist()
-    assert set(table.pixels) == {620 * 8**2}
-    assert set(table.batches) == {2 + 2 + 1}
+    assert table.flops.tolist() == (620 * np.array(population.at(8, 7).table["flops"])).tolist()
+    layers = np.array([layer_counts(one.networks())[0] for one in population])
+    assert table.layers.tolist() == ((2 + 2 + 1) * layers).tolist()
     assert set(table.transforms) == {320 * 10**2}
-    assert set(table.tests) == {3}
-    assert set(table.runs) == set(table.parameters) == {0}
+    assert set(table.runs) == {0}
 
 
 def test_a_run_takes_its_training_step_and_the_images_of_a_batch(population: Population):

@@ -53,14 +53,14 @@ def test_workers_of_a_local_executor_are_known_and_its_own_folder_has_their_logs
     jobs = anynet_study.launch("tiny.yaml", executor)
     assert executor.parameters == {}
     assert len(jobs) == 2
-    assert {it.job.process.pid for it in live_jobs(study.jobs) if it.job.process} == {
+    assert {it.job.process.pid for it in live_jobs(study) if it.job.process} == {
         int(job.job_id) for job in jobs
     }
     assert anynet_study.launch("tiny.yaml", executor) == []  # all is under way
     for job in jobs:
         job.wait()
     assert statuses(study) == ["completed"] * RUNS
-    assert live_jobs(study.jobs) == []
+    assert live_jobs(study) == []
     known = list(submitted_jobs(study.jobs))
     logs = [find_log(study, known, job.job_id) for job in known]
     assert [log.out.absolute() for log in logs] == [job.paths.stdout for job in jobs]
@@ -106,7 +106,7 @@ def test_a_slurm_executor_keeps_what_its_user_said(
     assert re.search("^#SBATCH --comment='thesis anynet-study:[0-9a-f]{12}'$", script, re.M)
     assert script.index("module load cuda") < script.index("export PYTHONPATH=")
     assert f"--output={tmp_path}/mine/%A_%a_0_log.out" in script
-    assert len(live_jobs(study.jobs)) == RUNS
+    assert len(live_jobs(study)) == RUNS
     assert anynet_study.launch("tiny.yaml", executor) == []
     log = find_log(study, list(submitted_jobs(study.jobs)), "1_3")
     assert log.out == jobs[3].paths.stdout
@@ -121,13 +121,10 @@ def test_a_folder_that_slurm_cannot_be_told_of_is_refused(study: StudyFolder) ->
     assert not study.folder.exists()
 
 
-def test_an_executor_of_another_kind_is_refused(study: StudyFolder) -> None:
-    class Cloud(submitit.Executor):  # type: ignore[misc]
-        def _internal_process_submissions(self, submissions: object) -> list[object]:
-            raise AssertionError
-
-    with pytest.raises(UserError, match="Cloud is none that is known; legal: submitit's executors"):
-        anynet_study.launch("tiny.yaml", Cloud("mine"))
+def test_what_has_no_submit_is_refused(study: StudyFolder) -> None:
+    with pytest.raises(UserError, match=r"int has no submit\(function\); legal: executors of"):
+        anynet_study.launch("tiny.yaml", 3)  # type: ignore[arg-type]
+    assert not study.folder.exists()
 
 
 def test_a_sweep_may_set_all_that_submitit_takes_for_slurm(

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,10 @@ from fake_slurm import program, slurm_job
 
 from anynet_study.core.errors import UserError, WorkFailedError
 from anynet_study.engine.dispatch import ledger
-from anynet_study.engine.dispatch.worker_state import alive_file
+from anynet_study.engine.dispatch.ledger import Call
+from anynet_study.engine.dispatch.recorded import Retry
+from anynet_study.engine.dispatch.worker_state import SILENT, alive_file
+from anynet_study.engine.study_folder import StudyFolder
 
 
 @pytest.fixture
@@ -25,15 +29,16 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    path = tmp_path / "jobs"
+    study = StudyFolder(tmp_path)
+    path = study.jobs
     job = ledger.local_job(sleeper.pid, "a b")
     ledger.append(path, [job])
     assert job.job_id == f"{socket.gethostname()}-{sleeper.pid}"
-    (live,) = ledger.live_jobs(path)
+    (live,) = ledger.live_jobs(StudyFolder(tmp_path))
     assert (live.job, live.state, live.started) == (job, "running", job.started)
     sleeper.kill()
     psutil.Process(sleeper.pid).wait(10)
-    assert ledger.live_jobs(path) == []
+    assert ledger.live_jobs(StudyFolder(tmp_path)) == []
 
 
 def test_a_worker_is_known_whatever_the_clock_does_and_whoever_has_its_id_later(
@@ -44,21 +49,50 @@ def test_a_worker_is_known_whatever_the_clock_does_and_whoever_has_its_id_later(
     assert not replace(job, mark=f"{job.mark}0").process  # another one, or after another boot
     before_marks = replace(job, mark="")
     assert before_marks.process
-    ledger.append(tmp_path, [replace(before_marks, started=1.0)])
-    assert ledger.live_jobs(tmp_path) == []
+    study = StudyFolder(tmp_path)
+    ledger.append(study.jobs, [replace(before_marks, started=1.0)])
+    assert ledger.live_jobs(study) == []
 
 
-def test_a_container_does_not_see_the_workers_of_another_with_its_host_name(
-    tmp_path: Path, sleeper: subprocess.Popen[bytes]
+@pytest.mark.parametrize("host", [socket.gethostname(), "elsewhere"])
+def test_workers_of_other_machines_and_containers_live_while_they_give_signs_of_life(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes], host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = replace(ledger.local_job(sleeper.pid, "a"), mark="another-boot/pid:[1] 7")
-    ledger.append(tmp_path, [job])
-    alive = alive_file(tmp_path, job.job_id)
+    """By the clock of the file system: this machine's is an hour ahead."""
+    monkeypatch.setattr("time.time", lambda now=time.time: now() + 3600.0)
+    study = StudyFolder(tmp_path)
+    study.logs.mkdir()
+    job = replace(ledger.local_job(sleeper.pid, "a"), host=host, mark="another-boot/pid:[1] 7")
+    ledger.append(study.jobs, [job])
+    assert ledger.live_jobs(study) == []
+    alive = alive_file(study.logs, job.job_id)
     alive.touch()
-    assert ledger.live_jobs(tmp_path) == []
-    assert list(ledger.jobs_elsewhere(tmp_path, tmp_path, ())) == [job]
-    os.utime(alive, (1.0, 1.0))  # before this machine was started
-    assert not ledger.jobs_elsewhere(tmp_path, tmp_path, ())
+    assert [it.job for it in ledger.live_jobs(study)] == [job]
+    earlier = alive.stat().st_mtime - SILENT - 1
+    os.utime(alive, (earlier, earlier))
+    assert ledger.live_jobs(study) == []
+
+
+def test_a_worker_that_came_by_itself_has_the_runs_that_it_took(tmp_path: Path) -> None:
+    study = StudyFolder(tmp_path)
+    study.logs.mkdir()
+    first, second = ledger.arrival(), ledger.arrival()
+    assert first.job_id != second.job_id
+    ledger.append(study.jobs, [first])
+    for runs in (["a"], ["b", "c"]):
+        ledger.note_taken(study.jobs, first.job_id, runs)
+    (job,) = ledger.submitted_jobs(study.jobs)
+    assert job == replace(first, run_ids="a b c")
+    assert [it.job for it in ledger.live_jobs(study, recorded="abc")] == [job]  # it may take more
+
+
+def test_retries_that_were_asked_for_stay_asked_for(tmp_path: Path) -> None:
+    assert ledger.last_call(tmp_path) is None
+    ledger.call_workers(tmp_path, Call(data_root="/a", runs=["x"], retries={"x": Retry(1)}))
+    ledger.call_workers(tmp_path, Call(data_root="/b", runs=["y"], retries={"y": Retry(3, 1)}))
+    call = ledger.last_call(tmp_path)
+    assert call == Call(data_root="/b", runs=["y"], retries={"x": Retry(1), "y": Retry(3, 1)})
+    assert list(ledger.submissions(tmp_path)) == []
 
 
 def test_a_torn_line_is_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
@@ -91,7 +125,7 @@ def test_what_launch_does_not_write_is_one_clear_line(tmp_path: Path, line: str)
 
 
 def test_no_ledger_no_jobs(tmp_path: Path) -> None:
-    assert ledger.live_jobs(tmp_path / "none") == []
+    assert ledger.live_jobs(StudyFolder(tmp_path / "none")) == []
 
 
 Squeue = Callable[..., None]
@@ -124,8 +158,13 @@ def test_tasks_of_an_array_have_its_id(tmp_path: Path, squeue: Squeue) -> None:
     squeue(
         f"12_2|PENDING|N/A||Priority|{mark}", f"12_0|RUNNING|7|n1|None|{mark}", "13_1|RUNNING|7|||"
     )
-    assert ids(ledger.live_jobs(path)) == [("12_2", ("d", "e", "f")), ("12_0", ("a", "b"))]
-    assert ids(ledger.live_jobs(path, recorded=["a", "b", "e"])) == [("12_2", ("d", "e", "f"))]
+    assert ids(ledger.live_jobs(StudyFolder(tmp_path))) == [
+        ("12_2", ("d", "e", "f")),
+        ("12_0", ("a", "b")),
+    ]
+    assert ids(ledger.live_jobs(StudyFolder(tmp_path), recorded=["a", "b", "e"])) == [
+        ("12_2", ("d", "e", "f"))
+    ]
 
 
 @pytest.mark.parametrize("is_array", [True, False])
@@ -138,11 +177,11 @@ def test_an_intention_whose_launcher_was_killed_is_found_by_its_token(
     job_id = "5_0" if is_array else "5"
     squeue(f"{job_id}|PENDING|N/A||Priority|mine, anynet-study:{submitted}")
     assert list(ledger.submitted_jobs(path)) == []
-    assert ids(ledger.live_jobs(path)) == [(job_id, ("a", "b"))]
+    assert ids(ledger.live_jobs(StudyFolder(tmp_path))) == [(job_id, ("a", "b"))]
     ledger.adopt(path)
     assert [job.job_id for job in ledger.submitted_jobs(path)] == [job_id]
     squeue()
-    assert ledger.live_jobs(path) == []
+    assert ledger.live_jobs(StudyFolder(tmp_path)) == []
 
 
 @pytest.mark.slow
@@ -167,9 +206,9 @@ def test_jobs_whose_runs_are_recorded_are_not_asked_after(
     path = tmp_path / "jobs"
     slurm_job(path, "7", ["0", "1"])
     monkeypatch.setenv("PATH", "")  # no squeue
-    assert ledger.live_jobs(path, recorded={"0", "1", "2"}) == []
+    assert ledger.live_jobs(StudyFolder(tmp_path), recorded={"0", "1", "2"}) == []
     with pytest.raises(WorkFailedError, match="squeue"):
-        ledger.live_jobs(path, recorded={"0"})
+        ledger.live_jobs(StudyFolder(tmp_path), recorded={"0"})
 
 
 def test_a_silent_squeue_is_not_taken_for_an_empty_queue(
@@ -180,4 +219,4 @@ def test_a_silent_squeue_is_not_taken_for_an_empty_queue(
     program(tmp_path, "squeue", "exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(WorkFailedError, match="squeue"):
-        ledger.live_jobs(path)
+        ledger.live_jobs(StudyFolder(tmp_path))

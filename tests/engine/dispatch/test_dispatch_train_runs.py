@@ -67,7 +67,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 def test_what_another_worker_has_recorded_meanwhile_is_not_done_again(place: Place) -> None:
     first, second, third, fourth = place.ids[:4]
     place.meanwhile = lambda: place.record(second, third)  # type: ignore[method-assign]
-    assert place.work([first, second, third, fourth]) == 4
+    assert place.work([first, second, third, fourth]) == 2
     assert [run_id for run_id, _ in place.done] == [first, fourth]
     assert set(Recorded.read(place.study.journals).runs) == {first, second, third, fourth}
 
@@ -78,7 +78,7 @@ def test_a_worker_that_is_told_to_leave_saves_its_run(
     interruption, two = Interruption(), place.ids[:2]
     with interruption.listening():
         signal.raise_signal(signal.SIGTERM)
-        assert worker.train_runs(place.study, place.prepared.sweep, two, {}, interruption) == 2
+        assert worker.train_runs(place.study, place.prepared.sweep, two, {}, interruption) == 1
     assert capsys.readouterr().out.endswith(f"{two[0]}: saved on {signal.SIGTERM!r}\n")
     assert [path.stem for path in place.study.checkpoints.iterdir()] == two[:1]
     assert not place.study.journals.exists()  # no row of a run that has not ended

@@ -99,7 +99,7 @@ def test_who_is_killed_leaves_behind_at_which_runs_it_was(tmp_path: Path) -> Non
     assert end is not None
     assert (dict(end.runs), end.kind, end.unexplained) == ({"a": 0.0, "c": 0.0}, "node", True)
     assert end.ended > time.time() - 600
-    assert silence(tmp_path, "5") is not None
+    assert silence(tmp_path, "5", time.time()) is not None
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_who_was_at_no_run_failed_none_and_says_why(tmp_path: Path, body: str, w
     end = ending(tmp_path, JOB)
     assert end is not None
     assert (end.runs, end.kind, end.words) == ({}, "", words)
-    assert (silence(tmp_path, "5") is None) is ("raise" in body)
+    assert (silence(tmp_path, "5", time.time()) is None) is ("raise" in body)
 
 
 def test_who_left_in_order_leaves_nothing(tmp_path: Path) -> None:

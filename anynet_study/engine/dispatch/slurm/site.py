@@ -72,7 +72,7 @@ def _minutes(limit: str) -> float | None:
 
 
 def nodes_to_exclude(hosts: Collection[str], partitions: str = "") -> frozenset[str]:
-    """Those of some hosts that are nodes of the partitions ("": of all), by Slurm's names for them.
+    """Find which hosts are nodes of the partitions ("": of all); return Slurm's names of them.
 
     No node is excluded where these are more than half of all, or sinfo does not answer: sbatch
     refuses a job that no node may run.

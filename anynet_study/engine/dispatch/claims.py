@@ -1,0 +1,168 @@
+"""Who is at which run: claims in the study's folder, so that no two workers train the same run.
+
+A claim is a file that names its worker, `claims/RUN.0`. Of all workers that try to create it, one
+succeeds: file systems do that for machines that share them, also those that know no locks (NFS).
+The claim counts while its worker lives. A worker is lost when its process is gone, or when its
+sign of life has not changed for SILENT seconds by the clock of the one who looks: clocks of
+machines are never compared. Its run is then claimed by the file of the next number, `RUN.1`, which
+again one worker alone can create; so nobody removes the claim of another.
+
+A claim is removed some time after its run was recorded: everybody has seen the record by then.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Literal
+
+from anynet_study.engine.dispatch.worker_state import (
+    SILENT,
+    Said,
+    WorkerState,
+    alive_file,
+    process_mark,
+    this_system,
+)
+from anynet_study.engine.study_folder import StudyFolder
+
+#: What is known of a worker; unknown: its sign of life was not seen to change, nor for long enough
+#: not to.
+Life = Literal["lives", "lost", "unknown"]
+
+
+@dataclass
+class _Seen:
+    """A worker's sign of life, and since when it is the same (seconds of our own clock)."""
+
+    sign: tuple[int, int]
+    since: float
+    changed: bool = False
+
+
+class Watch:
+    """Tells whether workers live, by looking at their signs of life again and again."""
+
+    def __init__(self, logs: Path) -> None:
+        self._logs, self._here = logs, this_system()
+        self._seen: dict[str, _Seen] = {}
+
+    def life(self, claimed: "Claimed") -> Life:
+        """Whether a worker lives."""
+        path, now = alive_file(self._logs, claimed.job_id), time.monotonic()
+        sign, seen = _sign(path), self._seen.get(claimed.job_id)
+        if seen is None or sign != seen.sign:
+            seen = self._seen[claimed.job_id] = _Seen(sign, now, changed=seen is not None)
+        is_here = bool(self._here) and claimed.mark.startswith(f"{self._here} ")
+        if is_here and process_mark(claimed.pid) != claimed.mark:
+            return "lost"
+        said = Said.read(path)
+        if (said and said.left) or now - seen.since > SILENT:
+            return "lost"
+        return "lives" if is_here or seen.changed else "unknown"
+
+
+def _sign(path: Path) -> tuple[int, int]:
+    """What changes with each sign of life; by opening the file, for NFS then asks its server."""
+    try:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            return found.st_mtime_ns, found.st_ino
+    except OSError:
+        return 0, 0
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What stands in a claim: the job of its worker, and which process that is on its machine."""
+
+    job_id: str
+    pid: int = 0
+    mark: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> "Claimed":
+        """Of one that was given up just now, or never written whole: only its own name."""
+        with suppress(OSError, ValueError):
+            job_id, pid, mark = path.read_text(encoding="utf-8").splitlines()
+            return cls(job_id, int(pid), mark)
+        return cls(path.name)
+
+
+class Claims(AbstractContextManager["Claims"]):
+    """The claims of a worker. One that nobody asks after claims nothing, and takes everything."""
+
+    def __init__(self, study: StudyFolder, state: WorkerState) -> None:
+        pid, self._folder, self._me = os.getpid(), study.claims, state.job_id
+        self._claim = f"{self._me}\n{pid}\n{process_mark(pid)}\n"
+        self._watch, self._lock = Watch(study.logs), threading.Lock()
+        #: By run: the file of our claim; and since when it is recorded, by our clock.
+        self._held: dict[str, Path] = {}
+        self._recorded: dict[str, float] = {}
+        #: By run: who is at it; and the workers that were lost at it.
+        self.others: dict[str, Claimed] = {}
+        self.lost: dict[str, list[str]] = {}
+        if self._me:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            state.with_beat = self.remove_old
+
+    def __exit__(self, *_: object) -> None:
+        """Give up what is not recorded: others may take it now."""
+        for run_id, path in self._held.items():
+            if run_id not in self._recorded:
+                with suppress(OSError):
+                    path.unlink()
+
+    def take(self, run_id: str) -> bool:
+        """Whether a run is ours now: nobody else is at it, or who was is lost."""
+        self.others.pop(run_id, None)
+        with self._lock:
+            self._recorded.pop(run_id, None)
+            return not self._me or self._take(run_id)
+
+    def _take(self, run_id: str) -> bool:
+        lost: list[str] = []
+        for number in count():
+            path, later = (self._folder / f"{run_id}.{number + add}" for add in (0, 1))
+            try:
+                with path.open("x", encoding="utf-8") as file:
+                    file.write(self._claim)
+                claimed = Claimed(self._me)
+            except FileExistsError:
+                claimed = Claimed.read(path)
+            if claimed.job_id == self._me:  # also of our job's process before this one
+                self._held[run_id], self.lost[run_id] = path, lost
+                break
+            if not later.exists() and self._watch.life(claimed) != "lost":
+                self.others[run_id] = claimed
+                break
+            lost.append(claimed.job_id)
+        return run_id not in self.others
+
+    def holds(self, run_id: str) -> bool:
+        """Whether a run that was taken is ours still: we were not taken for lost meanwhile."""
+        if run_id not in self._held:
+            return not self._me
+        path = self._held[run_id]
+        return not path.with_suffix(f".{int(path.suffix[1:]) + 1}").exists()
+
+    def end(self, run_ids: Iterable[str]) -> None:
+        """Note that runs are recorded."""
+        with self._lock:
+            self._recorded |= dict.fromkeys(run_ids, time.monotonic())
+
+    def remove_old(self) -> None:
+        """Remove claims of runs that have been recorded for so long that all have seen it."""
+        with self._lock:
+            for run_id, at in list(self._recorded.items()):
+                if time.monotonic() - at > SILENT:
+                    del self._recorded[run_id]
+                    self._held.pop(run_id).unlink(missing_ok=True)
+
+    def may_be_free_soon(self) -> bool:
+        """Whether a run that was not taken is perhaps with a worker that is lost."""
+        return any(self._watch.life(one) != "lives" for one in self.others.values())
