@@ -3,6 +3,7 @@
     python -m benchmarks.sentences                   (all rows of 200 studies)
     python -m benchmarks.sentences --studies 2000    (60 minutes of CPU and more)
     python -m benchmarks.sentences --only match      (the rows of an analysis)
+    python -m benchmarks.sentences --missing         (those that were never measured)
 
 It walks the worlds that analyses register beside each kind of claim that they say. A row is a world
 at one place on the axes. `wrong`: studies in which one claim of the kind or more is wrong, whose
@@ -92,11 +93,17 @@ def outside(row: "pd.Series[object] | dict[str, object]") -> bool:
     return float(str(row["low"])) > NOMINAL
 
 
+def read_table() -> pd.DataFrame:
+    """The committed table; without rows where there is none."""
+    if not TABLE.exists():
+        return pd.DataFrame(columns=KEYS)
+    return pd.read_csv(TABLE, dtype=dict.fromkeys(KEYS, str))  # "false" is a role
+
+
 def merged(found: list[dict[str, object]]) -> pd.DataFrame:
     """The committed table with these rows, in the order of the registry; rows of no world go."""
     table = pd.DataFrame(found)
-    if TABLE.exists():
-        table = pd.concat([pd.read_csv(TABLE), table], ignore_index=True)
+    table = pd.concat([read_table(), table], ignore_index=True)
     table = table.drop_duplicates(KEYS, keep="last").set_index(KEYS)
     order = pd.MultiIndex.from_frame(pd.DataFrame([row.keys for row in rows()]))
     return table.loc[order[order.isin(table.index)]].reset_index()
@@ -113,12 +120,15 @@ def main() -> int:
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--only", default="", help="an analysis, or a part of the row's texts")
     parser.add_argument("--jobs", type=int, default=None)
+    parser.add_argument("--missing", action="store_true", help="only rows that are in no table")
     parser.add_argument("--dry", action="store_true", help="print, and leave the table as it is")
     options = parser.parse_args()
+    there = set(read_table()[KEYS].itertuples(index=False, name=None))
     numbers = [
         number
         for number, row in enumerate(rows())
-        if options.only in (row.analysis, "") or options.only in " | ".join(row.keys.values())
+        if (options.only in (row.analysis, "") or options.only in " | ".join(row.keys.values()))
+        and not (options.missing and tuple(row.keys.values()) in there)
     ]
     found = []
     with ProcessPoolExecutor(options.jobs, get_context("fork"), _on_one_core) as pool:

@@ -6,7 +6,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from anynet_study.analysis.analyses import ANALYSES
@@ -162,7 +161,7 @@ def test_an_analysis_that_speaks_says_what_it_says() -> None:
 
 
 def test_the_committed_table_has_every_row_and_none_is_outside() -> None:
-    table = pd.read_csv(measuring.TABLE)
+    table = measuring.read_table()
     there = set(table[measuring.KEYS].itertuples(index=False, name=None))
     missing = [row.keys for row in measuring.rows() if tuple(row.keys.values()) not in there]
     assert not missing, f"python -m benchmarks.sentences; the first of {len(missing)}: {missing[0]}"

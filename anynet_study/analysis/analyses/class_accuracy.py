@@ -38,7 +38,7 @@ def of_dataset(study: Study, dataset: str) -> pd.DataFrame:
     numbers, images = np.unique(truth, return_counts=True)
     weights = study.weights
     own = np.ones(len(right)) if weights is None else weights.loc[right.index].to_numpy(float)
-    own /= own.sum()
+    own = own / own.sum()
     rows = []
     for number in numbers:
         cells = 100 * right.to_numpy()[:, truth == number].astype(float)

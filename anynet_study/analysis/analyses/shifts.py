@@ -151,10 +151,9 @@ def found_on_shifts(study: Study, shifts: pd.DataFrame) -> Said:
     Of shifts alone: transforms of the own images share their sampling error.
     """
     agreement, said = study.get("shift-agreement"), list[Claim | Fact]()
-    of_shifts = [
-        study.kind_of(row["dataset"], row["test_set"]) == SHIFT for row in shifts.to_dict("records")
-    ]
-    lines = shifts[of_shifts & shifts["scale"].eq("linear") & shifts["change"].notna()]
+    lines = shifts[shifts["scale"].eq("linear") & shifts["change"].notna()]
+    named = zip(lines["dataset"], lines["test_set"], strict=True)
+    lines = lines[[study.kind_of(dataset, name) == SHIFT for dataset, name in named]]
     for dataset, rows in lines.groupby("dataset", sort=False):
         if agreement is not None:
             known = agreement[agreement["dataset"].eq(dataset)]

@@ -102,8 +102,8 @@ def _compare(
     before, after = known[:, 0], known[:, 1]
     same, swapped = ordered_pairs((before, before), (after, after))
     change, together = resampled_mean(after - before, resamples, seed), bonferroni(level, asked)
-    improved = 100 * float((after < before).mean()) if len(known) else np.nan
-    less = binomial_interval(np.array([improved]), np.array([len(known) or np.nan]), together)
+    improved = float((after < before).mean()) if len(known) else np.nan
+    less = binomial_interval(np.array([100 * improved]), np.array([len(known) or np.nan]), together)
     unknown, alike = np.full((1, 2), np.nan), correlated[:1].interval(together)
     alike = free_of_noise(correlated.estimate[:1], alike, unknown, unknown)
     row = {
@@ -113,7 +113,7 @@ def _compare(
         "mean_before": float(before.mean()) if len(known) else np.nan,
         "mean_after": float(after.mean()) if len(known) else np.nan,
         **change.columns(level, "change"),
-        "improved": improved / 100,
+        "improved": improved,
         "improved_low": less[0] / 100,
         "improved_high": less[1] / 100,
         "most_err_less": verdict(less[0] / 100, less[1] / 100, 0.5),

@@ -182,7 +182,7 @@ def free_of_noise(
         inside = np.maximum((value * ceiling) ** 2 - end * (2 * value - end) * beside, 0.0)
         ratio: Floats = (value * ceiling + np.sqrt(inside)) / beside
         bounded = np.where(known, np.minimum(ratio, 1.0), 1.0)
-        return np.where(end <= 0, end, bounded)
+        return np.where(end > 0, bounded, end)  # NaN is none
 
     low, high = ends
     return -upper(-estimate, -low), upper(estimate, high)

@@ -81,7 +81,7 @@ def test_constant_and_few_errors_are_nan(truth: pd.DataFrame) -> None:
     assert table.loc["pets", ["estimate", "p", "swapped"]].isna().all()
     assert table.loc["pets", "mean_after"] == 5
     assert table.loc["lines", "n"] == 3
-    assert table.loc["lines"].drop(["n", "errs_less"]).isna().all()
+    assert table.loc["lines"].drop(["n", "most_err_less"]).isna().all()
     with pytest.raises(UserError, match="share 0 datasets and 9 architectures"):
         agreement(before, after.add_suffix("-balanced"))
     with pytest.raises(UserError, match="the table before: no column cats"):
