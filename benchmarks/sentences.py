@@ -130,6 +130,9 @@ def main() -> int:
         if (options.only in (row.analysis, "") or options.only in " | ".join(row.keys.values()))
         and not (options.missing and tuple(row.keys.values()) in there)
     ]
+    # First of all worlds at their first setting, so that what is cut short tells of all sentences.
+    places = [row.world.over.index(row.setting) for row in rows()]
+    numbers.sort(key=lambda number: places[number])
     found = []
     with ProcessPoolExecutor(options.jobs, get_context("fork"), _on_one_core) as pool:
         for row in pool.map(partial(measured, studies=options.studies), numbers):

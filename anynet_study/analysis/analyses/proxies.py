@@ -35,7 +35,7 @@ from anynet_study.analysis.worlds import (
     r_for,
     settings,
 )
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +84,7 @@ def matched_pairs(study: Study) -> list[tuple[str, str]]:
     roles = study.roles
     pairs = [(roles.closest_member(classes), target) for target, classes in roles.targets.items()]
     if all(member == roles.source for member, _ in pairs):
-        raise UserError(f"to every target {roles.source} itself is closest in class count")
+        raise DoesNotApplyError(f"to every target {roles.source} itself is closest in class count")
     return pairs
 
 
@@ -93,7 +93,7 @@ def family_pairs(study: Study) -> list[tuple[str, str]]:
     roles = study.roles
     pairs = [(roles.source, member) for member in roles.family if member != roles.source]
     if not pairs:
-        raise UserError(f"{roles.source} has no subsets of its classes in this study")
+        raise DoesNotApplyError(f"{roles.source} has no subsets of its classes in this study")
     return pairs
 
 
@@ -534,7 +534,9 @@ def costs(study: Study) -> pd.DataFrame:
     family = study.roles.family
     members = {name: study.costs[name] for name in family if name in study.costs}
     if len(members) < len(family) or len(family) < 2:
-        raise UserError("the seconds of runs on two or more members of the family are not known")
+        raise DoesNotApplyError(
+            "the seconds of runs on two or more members of the family are not known"
+        )
     return apr.proxy_costs(study.errors, study.roles, members, **study.weighted)
 
 

@@ -13,7 +13,6 @@ from anynet_study.analysis.analyses.training import (
     CHANGE,
     Versions,
     changed,
-    of_first_recipe,
     of_two_recipes,
     worlds_of,
 )
@@ -21,7 +20,7 @@ from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.claims import Claim, Fact, Said
 from anynet_study.analysis.study import Inputs, Study
 from anynet_study.analysis.worlds import Draw, Setting
-from anynet_study.core.errors import UserError, listed
+from anynet_study.core.errors import DoesNotApplyError, listed
 from anynet_study.core.progress import duration
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def versions(study: Study, recipe: str) -> Versions:
     """
     trials = study.trials[(study.trials["tuned"] == recipe) & (study.trials["replicate"] == 0)]
     if (trials["rung"] > 0).any():
-        raise UserError(f"{recipe} was tuned by halving: no setting was trained with all")
+        raise DoesNotApplyError(f"{recipe} was tuned by halving: no setting was trained with all")
     counted = trials.assign(seen=trials["validation_error"].where(trials["error"].notna(), 100.0))
     counted["seen"] = counted["seen"].fillna(100.0)
     means = counted.groupby(["dataset", "trial"])["seen"].mean()
@@ -179,6 +178,11 @@ def of_trials(rho: float, moved: float) -> Callable[[Draw, Setting], Inputs]:
 FEW = (Setting(targets=2), Setting(n=12, targets=2))
 
 
+def of_first_recipe(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the first recipe."""
+    return table[table["recipe"] == table["recipe"].iloc[0]]
+
+
 def drawn_tuned(study: Study) -> pd.DataFrame:
     """The errors under both."""
     rows = of_first_recipe(study.table("tuned"))
@@ -214,7 +218,7 @@ TUNED = Analysis[Study](
             panels="dataset",
         ),
     ),
-    say=lambda study, table: changed(table),
+    say=lambda study, table: changed(table, "recipe"),
     says=worlds_of(of_trials, FEW),
     topic="Training",
     section="training",

@@ -191,7 +191,7 @@ def test_other_recipes() -> None:
     columns = "recipe dataset estimate alike_low alike_high improved_low improved_high"
     rows = [("long", "a", 0.8, 0.7, 1.0, 0.4, 0.6), ("long", "b", 0.5, 0.2, 1.0, 0.5, 0.9)]
     rows += [("odd", "a", NAN, NAN, NAN, NAN, NAN), ("odd", "b", -0.5, -1.0, -0.4, 0.1, 0.49)]
-    assert words(changed(frame(*rows, columns=columns))) == [
+    assert words(changed(frame(*rows, columns=columns), "recipe")) == [
         "The ranking under the main recipe carries over to the recipe long on a. It is undecided "
         "whether it carries over to the recipe long on b.",
         "On b, more than half of such architectures err less under the recipe long.",
