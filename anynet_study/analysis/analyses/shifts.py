@@ -16,7 +16,7 @@ from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.analysis.claims import Claim, Fact, Interval, Kind, Said, sources
 from anynet_study.analysis.study import SHIFT, Inputs, Study
 from anynet_study.analysis.worlds import Draw, Setting, World, answers, correlated
-from anynet_study.core.errors import UserError, listed, some_of
+from anynet_study.core.errors import DoesNotApplyError, UserError, listed, some_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,7 +113,36 @@ def shifts(study: Study) -> pd.DataFrame:
             fits.append({"scale": scale, **row, **found.row()})
         return pd.DataFrame(fits)
 
-    return of_test_sets(study, lines)
+    return with_ranking(study, of_test_sets(study, lines))
+
+
+def with_ranking(study: Study, table: pd.DataFrame) -> pd.DataFrame:
+    """The table, with the rank correlation of the errors on each test set with those on the own.
+
+    Its averages are those of the mean errors over the further test sets.
+    """
+    how = study.options.intervals
+    parts: Parts = {
+        (dataset,): partial(
+            apr.shift_agreement, errors, images=image_counts(study, dataset, errors), **how
+        )
+        for dataset, errors in study.test_sets.items()
+    }
+    names = {"evaluation": "test_set", "estimate": "rho", "low": "rho_low", "high": "rho_high"}
+    columns = ["rho", "rho_low", "rho_high", "rho_n", "holds_low", "holds_high", "holds"]
+    try:
+        found = stacked(["dataset"], parts).rename(columns=names | {"n": "rho_n"})
+    except DoesNotApplyError:  # no two architectures have an error on all test sets
+        return table.assign(**dict.fromkeys(columns, np.nan))
+    keys = ["dataset", "test_set"]
+    result = table.merge(found.reindex(columns=[*keys, *columns]), on=keys, how="left")
+    family = found.attrs["family"] if len(parts) == 1 else "the test sets of each dataset"
+    averages = [
+        {names.get(key, key): value for key, value in row.items()} | {"rho_n": row["n"]}
+        for row in found.attrs["averages"]
+    ]
+    result.attrs = found.attrs | table.attrs | {"family": family, "averages": averages}
+    return result
 
 
 OF_IMAGES = sources("architectures", "images")
@@ -150,21 +179,22 @@ def found_on_shifts(study: Study, shifts: pd.DataFrame) -> Said:
 
     Of shifts alone: transforms of the own images share their sampling error.
     """
-    agreement, said = study.get("shift-agreement"), list[Claim | Fact]()
+    said: list[Claim | Fact] = []
     lines = shifts[shifts["scale"].eq("linear") & shifts["change"].notna()]
-    named = zip(lines["dataset"], lines["test_set"], strict=True)
-    lines = lines[[study.kind_of(dataset, name) == SHIFT for dataset, name in named]]
     for dataset, rows in lines.groupby("dataset", sort=False):
-        if agreement is not None:
-            known = agreement[agreement["dataset"].eq(dataset)]
-            for row in known[known["evaluation"].isin(rows["test_set"])].to_dict("records"):
-                ends = Interval(row["holds_low"], row["holds_high"], OF_IMAGES, len(known))
-                said.append(Claim(HOLDS, str(row["evaluation"]), ends, str(dataset), len(known)))
-        for row in rows.to_dict("records"):
-            ends = Interval(
-                row["change_low"], row["change_high"], OF_IMAGES, len(lines), row["change"]
-            )
-            said.append(Claim(CHANGES, str(row["test_set"]), ends, str(dataset), len(lines)))
+        asked, of_all = len(rows), len(lines)
+        known = [
+            row
+            for row in rows.to_dict("records")
+            if study.kind_of(str(dataset), row["test_set"]) == SHIFT
+        ]
+        for row in known:
+            ends = Interval(row["holds_low"], row["holds_high"], OF_IMAGES, asked)
+            said.append(Claim(HOLDS, str(row["test_set"]), ends, str(dataset), asked))
+        for row in known:
+            change = row["change_low"], row["change_high"]
+            ends = Interval(*change, OF_IMAGES, of_all, row["change"])
+            said.append(Claim(CHANGES, str(row["test_set"]), ends, str(dataset), of_all))
     return said
 
 
@@ -247,20 +277,26 @@ def _own_and_further(table: pd.DataFrame) -> tuple[str, list[str]]:
 
 SHIFTS = Analysis[Study](
     name="shifts",
+    older_names=("shift-agreement",),
     title="Accuracy on further test sets as a line on that on the dataset's own",
     table=shifts,
     question=(
-        "How much accuracy is lost on a further test set, and is a point more on the own test set "
-        "a point more there?"
+        "How much accuracy is lost on a further test set, is a point more on the own test set a "
+        "point more there, and does the ranking hold?"
     ),
     formula=(
-        "accuracy on the further test set = a + b · accuracy on the own one, linear and in logits"
+        "accuracy on the further test set = a + b · accuracy on the own one, linear and in logits; "
+        "Spearman's ρ(error on the own test set, error on the further one)"
     ),
-    source="paper 2, section 3.3 and Figure 1",
-    avoid="to extrapolate beyond the accuracies that were seen",
+    source="paper 2, section 3.3 and Figure 1; paper 4, Appendix B.2",
+    avoid=(
+        "to extrapolate beyond the accuracies that were seen; for test sets of a few hundred "
+        "images, as their sampling error lowers ρ"
+    ),
     needs=("test_sets",),
     headings={"r2": "R²", "adjusted_r2": "", "excluded": "", "missing": "", "method": ""}
-    | {"level": ""},
+    | {"level": "", "rho": "ρ of the errors", "rho_n": "", "holds": "ranking carries over"}
+    | {"holds_low": "", "holds_high": ""},
     note="Slopes are of accuracies as measured: the sampling error of the own test set flattens "
     "them. `effective-robustness` frees its line of that.",
     figures=(
@@ -273,37 +309,12 @@ SHIFTS = Analysis[Study](
             data=drawn_shifts,
         ),
     ),
+    arrange=lambda table: with_averages(table, "test_set"),
     say=found_on_shifts,
     says={HOLDS: HOLDING, CHANGES: CHANGING},
     topic="Further test sets",
     section="shifts",
     shown="open",
-)
-
-
-def shift_agreement(study: Study) -> pd.DataFrame:
-    """Correlation of the errors on further test sets with those on the dataset's own."""
-    how = study.options.intervals
-    return of_datasets(
-        study, lambda table, images: apr.shift_agreement(100 - table, **how, images=images)
-    )
-
-
-SHIFT_AGREEMENT = Analysis[Study](
-    name="shift-agreement",
-    title="Correlation of the errors on further test sets with those on the dataset's own",
-    table=shift_agreement,
-    question="Does the ranking hold on further test sets?",
-    formula="Spearman's ρ(error on the own test set, error on the further one)",
-    source="paper 4, Appendix B.2",
-    avoid="for test sets of a few hundred images: their sampling error lowers ρ",
-    needs=("test_sets",),
-    headings={"estimate": "correlation", "error": "mean error", "evaluation": "test set"}
-    | {"holds": "ranking carries over", "holds_low": "", "holds_high": ""},
-    arrange=lambda table: with_averages(table, "evaluation"),
-    section="shifts",
-    shown="folded",
-    caption="Correlation of the errors with those on the own test set",
 )
 
 
@@ -356,9 +367,8 @@ GAPS = Analysis[Study](
     shown="folded",
     caption="What each architecture loses, and its change of rank",
     note=(
-        "Beyond sampling: whether the sampling error of both test sets cannot be "
-        "the gap. The rest comes from a different distribution, or from choices that were "
-        "fitted to the own test set."
+        "Beyond sampling: whether the sampling error of both test sets cannot be the gap. The rest "
+        "comes from a different distribution, or from choices that were fitted to the own test set."
     ),
 )
 

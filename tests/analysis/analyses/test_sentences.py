@@ -201,19 +201,15 @@ def test_other_recipes() -> None:
 
 
 def test_further_test_sets() -> None:
-    columns = "dataset test_set scale change change_low change_high"
-    rows = [("a", "new", "linear", -8.0, -9.0, -7.0), ("a", "new", "logit", 9.0, 9.0, 9.0)]
-    rows += [("a", "old", "linear", 0.5, -0.5, 1.5), ("a", "blurred", "linear", -5.0, -6.0, -4.0)]
-    ranks = frame(
-        ("a", "new", 0.5, 1.0), ("a", "old", 0.1, 0.9), ("a", "blurred", 0.9, 1.0),
-        columns="dataset evaluation holds_low holds_high",
-    )  # fmt: skip
+    columns = "dataset test_set scale change change_low change_high holds_low holds_high"
+    rows = [("a", "new", "linear", -8.0, -9.0, -7.0, 0.5, 1.0)]
+    rows += [("a", "new", "logit", 9.0, 9.0, 9.0, 0.0, 0.1)]
+    rows += [("a", "old", "linear", 0.5, -0.5, 1.5, 0.1, 0.9)]
+    rows += [("a", "blurred", "linear", -5.0, -6.0, -4.0, 0.9, 1.0)]
     study: Any = SimpleNamespace(
-        get=lambda name: ranks,
-        kind_of=lambda dataset, name: "transform" if name == "blurred" else "shift",
+        kind_of=lambda dataset, name: "transform" if name == "blurred" else "shift"
     )
-    said = words(found_on_shifts(study, frame(*rows, columns=columns)))
-    assert said == [
+    assert words(found_on_shifts(study, frame(*rows, columns=columns))) == [
         "The ranking of networks trained on a carries over to new. It is undecided whether it "
         "carries over to old.",
         "On new, networks trained on a are less accurate: by −8.00 [−9.00, −7.00] points on "
@@ -221,8 +217,7 @@ def test_further_test_sets() -> None:
         "On old, networks trained on a may be more or less accurate (0.50 [−0.50, 1.50] points on "
         "average).",
     ]
-    unknown = frame(("a", "new", "linear", -8.0, NAN, NAN), columns=columns)
-    study.get = lambda name: None
+    unknown = frame(("a", "new", "linear", -8.0, NAN, NAN, NAN, NAN), columns=columns)
     assert words(found_on_shifts(study, unknown)) == []  # how many images is not known
 
 
