@@ -106,8 +106,8 @@ def merged(found: list[dict[str, object]]) -> pd.DataFrame:
     table = pd.concat([read_table(), table], ignore_index=True)
     table = table.drop_duplicates(KEYS, keep="last").set_index(KEYS)
     order = pd.MultiIndex.from_frame(pd.DataFrame([row.keys for row in rows()]))
-    found = table.loc[order[order.isin(table.index)]].reset_index()
-    return found.astype({"studies": int, "wrong": int})
+    known = table.loc[order[order.isin(table.index)]].reset_index()
+    return known.astype({"studies": int, "wrong": int})
 
 
 def _on_one_core() -> None:
