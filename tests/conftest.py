@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
+#: The commands of Slurm that this package calls.
+SLURM = ("sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -40,6 +42,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         (waiting if "slurm" in marks else long if "slow" in marks else short).append(tests)
     in_turn = [one for pair in zip_longest(waiting, long[::-1], fillvalue=()) for one in pair]
     items[:] = [test for tests in (*in_turn, *short) for test in tests]
+
+
+@pytest.fixture(scope="session")
+def path_with_slurm() -> str:
+    """PATH as it was, for tests of a Slurm that is installed."""
+    return os.environ["PATH"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def path_without_slurm(
+    path_with_slurm: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """PATH without Slurm's commands: tests with a Slurm of scripts see that one alone."""
+    folders = [Path(folder) for folder in path_with_slurm.split(os.pathsep) if folder]
+    for place, folder in enumerate(folders):
+        if any((folder / name).exists() for name in SLURM):
+            folders[place] = tmp_path_factory.mktemp("without-slurm")
+            for program in folder.iterdir():
+                if program.name not in SLURM:
+                    (folders[place] / program.name).symlink_to(program)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", os.pathsep.join(map(str, folders)))
+        yield os.environ["PATH"]
 
 
 @pytest.fixture(scope="session", autouse=True)
