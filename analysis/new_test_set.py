@@ -28,7 +28,7 @@ from anynet_study.analysis.analyses.script import (
 from anynet_study.analysis.apr.bootstrap import draws
 from anynet_study.analysis.apr.fits import Scale
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 
 def bootstrapped(
@@ -62,7 +62,7 @@ def lines(
     for scale in get_args(Scale):
         try:
             fit = apr.linear_fit(accuracies[original], accuracies[new], scale, images=images, **how)
-        except UserError:
+        except DoesNotApplyError:
             if scale == "linear":
                 raise
             continue

@@ -39,7 +39,7 @@ import anynet_study  # noqa: E402
 from anynet_study import plots  # noqa: E402
 from anynet_study.analysis.analyses import FIGURES  # noqa: E402
 from anynet_study.analysis.study import Study  # noqa: E402
-from anynet_study.core.errors import UserError  # noqa: E402
+from anynet_study.core.errors import DoesNotApplyError  # noqa: E402
 from anynet_study.store import (  # noqa: E402
     EvaluationRecord,
     EvaluationWriter,
@@ -311,7 +311,7 @@ def drawn_by_analyses(study: Study, source: str, folder: Path, names: list[str])
                 drawn = study.figure(figure.name)
                 stem = folder / f"{source}-{figure.name}"
                 plots.save(drawn, stem, formats=("png",))
-            except UserError:
+            except DoesNotApplyError:
                 continue
             command = f"anynet-study plot {source} --figure {figure.name}"
             caption = study.caption(figure.name)

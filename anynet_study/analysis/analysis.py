@@ -14,7 +14,7 @@ import pandas as pd
 
 from anynet_study.analysis.apr.options import Method
 from anynet_study.analysis.plots import wording
-from anynet_study.core.errors import UserError, nearest
+from anynet_study.core.errors import DoesNotApplyError, UserError, nearest
 from anynet_study.core.metrics import SHOWN, check_level
 from anynet_study.core.progress import progress_if_long
 
@@ -94,7 +94,7 @@ S = TypeVar("S", bound="Analysed")
 
 @dataclass(frozen=True, kw_only=True)
 class StudyFigure(Generic[S]):
-    """A figure of an analysis. `data` and `draw` raise UserError with the reason for no figure."""
+    """A figure of an analysis; `data` and `draw` raise DoesNotApplyError where there is none."""
 
     name: str
     #: Its heading on a page.
@@ -123,7 +123,7 @@ class Analysis(Generic[S]):
 
     name: str
     title: str
-    #: Raises UserError with the reason where there is none; None: figures only.
+    #: Raises DoesNotApplyError with the reason where there is none; None: figures only.
     table: Callable[[S], pd.DataFrame] | None
     #: Of the gallery: what is asked, the statistic in one line, where it is from, when to avoid it.
     question: str = ""
@@ -183,23 +183,24 @@ class Analysed:
     def table(self, name: str) -> pd.DataFrame:
         """The table of an analysis; its `attrs` say how it was computed.
 
-        Raises UserError with the reason where it cannot be made, and for an unknown name.
+        Raises DoesNotApplyError with the reason where the study has nothing of the kind, and
+        UserError for an unknown name.
         """
         analysis = self.analysis(name)
         name = analysis.name
         if name not in self.tables:
             if name in self.left_out:
-                raise UserError(self.left_out[name])
+                raise DoesNotApplyError(self.left_out[name])
             try:
                 self.tables[name] = self._made(analysis)
-            except UserError as error:
+            except DoesNotApplyError as error:
                 self.left_out[name] = str(error)
                 raise
         return self.tables[name]
 
     def get(self, name: str) -> pd.DataFrame | None:
         """Return the table of an analysis; None where it cannot be made."""
-        with suppress(UserError):
+        with suppress(DoesNotApplyError):
             return self.table(name)
         return None
 
@@ -219,7 +220,7 @@ class Analysed:
         return {name: self.tables[name] for name in names if name in self.tables}
 
     def figure(self, name: str) -> "Figure":
-        """A figure, drawn anew; UserError with the reason where there is none."""
+        """A figure, drawn anew; DoesNotApplyError with the reason where there is none."""
         figure = self.study_figure(name)
         return figure.draw(self, self.figure_data(name))
 
@@ -303,13 +304,13 @@ def remarks(table: pd.DataFrame) -> list[str]:
 
 
 def check_room(count: int, most: int = MOST_PANELS, what: str = "datasets") -> None:
-    """Raise UserError for more panels, rows or columns than a figure has room for."""
+    """Raise DoesNotApplyError for more panels, rows or columns than a figure has room for."""
     if count > most:
-        raise UserError(f"{count} {what} are more than the {most} that fit a figure")
+        raise DoesNotApplyError(f"{count} {what} are more than the {most} that fit a figure")
 
 
 def check_known(table: pd.DataFrame, column: str = "estimate") -> None:
-    """Raise UserError for a column without any number."""
+    """Raise DoesNotApplyError for a column without any number."""
     if column in table and table[column].isna().all():
         what = "correlation" if column == "estimate" else column
-        raise UserError(f"every {what} is undefined: too few, or constant, errors")
+        raise DoesNotApplyError(f"every {what} is undefined: too few, or constant, errors")

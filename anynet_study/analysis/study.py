@@ -19,7 +19,7 @@ from anynet_study.analysis.analysis import Analysed, Analysis, Options
 from anynet_study.analysis.apr import Roles, correctness, effective_size, weights_of
 from anynet_study.analysis.apr.error_tables import check_columns
 from anynet_study.analysis.apr.population import aligned_weights
-from anynet_study.core.errors import UserError, counted, nearest
+from anynet_study.core.errors import DoesNotApplyError, UserError, counted, nearest
 from anynet_study.core.metrics import EvaluationKind
 
 if TYPE_CHECKING:
@@ -57,18 +57,15 @@ Table = Literal[
     "regret",
     "costs",
     "sizes",
-    "widths",
     "distance",
     "drivers",
     "stages",
-    "importance",
     "configurations",
     "bins",
     "noise",
     "corrected",
     "rank-preservation",
     "duration",
-    "budget",
     "recipes",
     "source-by-recipe",
     "tuning",
@@ -76,7 +73,6 @@ Table = Literal[
     "metrics",
     "balance",
     "class-or-size",
-    "training-drivers",
     "transfer",
     "beyond",
     "shifts",
@@ -101,6 +97,7 @@ Figure = Literal[
     "distance",
     "depth",
     "width",
+    "fitting",
     "stages",
     "stages-given",
     "importance",
@@ -115,7 +112,6 @@ Figure = Literal[
     "tuned",
     "metrics",
     "class-or-size",
-    "fitting",
     "transfer",
     "improvement",
     "others",
@@ -208,17 +204,17 @@ class Inputs:
 
 
 def needed(found: T | None, reason: str) -> T:
-    """What was found; UserError with the reason where there is nothing."""
+    """What was found; DoesNotApplyError with the reason where there is nothing."""
     if found is None or (isinstance(found, dict) and not found):
-        raise UserError(reason)
+        raise DoesNotApplyError(reason)
     return found
 
 
 class Study(Analysed):
     """What is known of a study; each property is read when it is first asked for, and once.
 
-    A property raises UserError with the reason where the study has nothing of the kind; `known`
-    gives None instead.
+    A property raises DoesNotApplyError with the reason where the study has nothing of the kind;
+    `known` gives None instead.
 
     >>> import anynet_study
     >>> errors = pd.DataFrame({"big": [30, 31, 33, 34, 36], "small": [10, 12, 11, 13, 15]})
@@ -313,7 +309,7 @@ class Study(Analysed):
 
     def known(self, name: str) -> Any:
         """A property; None where the study has nothing of the kind."""
-        with suppress(UserError):
+        with suppress(DoesNotApplyError):
             return getattr(self, name)
         return None
 
@@ -360,7 +356,7 @@ class Study(Analysed):
         """`architectures`, those that have stages, whose parameters are known."""
         table = self.architectures
         if table.empty or "d1" not in table:
-            raise UserError(NO_POPULATION)
+            raise DoesNotApplyError(NO_POPULATION)
         return table[table["d1"].notna()]
 
     def staged(self, errors: pd.DataFrame) -> pd.DataFrame:
@@ -399,7 +395,7 @@ class Study(Analysed):
         """Kish's effective number of architectures; None where they have no (legal) weights."""
         try:
             weights = aligned_weights(self.weights, self.errors)
-        except UserError:  # the analyses that it keeps from being made say so
+        except DoesNotApplyError:  # the analyses that it keeps from being made say so
             return None
         return None if weights is None else effective_size(weights)
 
@@ -413,7 +409,7 @@ class Study(Analysed):
         """Long: architecture, dataset, replicate, error; some architecture was trained twice."""
         table = needed(self.inputs.replicates, NO_KNOWN_REPLICATES)
         if not table.duplicated(["architecture", "dataset"]).any():
-            raise UserError(NO_REPLICATES)
+            raise DoesNotApplyError(NO_REPLICATES)
         return table
 
     @property
@@ -421,7 +417,7 @@ class Study(Analysed):
         """Long: dataset, architecture, epoch, error; of the first replicates, on test images."""
         table = needed(self.inputs.curves, NO_CURVES)
         if not table["error"].notna().any():
-            raise UserError(NO_CURVES)
+            raise DoesNotApplyError(NO_CURVES)
         return table
 
     @property
@@ -501,7 +497,7 @@ class Study(Analysed):
             own = found.get(dataset, self.errors[[dataset]].rename(columns={dataset: "test"}))
             found[dataset] = own.join(self.errors[names])
         if not found:
-            raise UserError(NO_TEST_SETS)
+            raise DoesNotApplyError(NO_TEST_SETS)
         return found
 
     @property
@@ -518,7 +514,9 @@ class Study(Analysed):
             raise UserError(f"--evaluations: no evaluation {absent[0]}; there are {there}")
         if not (found := self.chosen(tables, kind)):
             kinds = ", ".join(f"{name} ({of})" for name, of in known.items())
-            raise UserError(f"no evaluation is a {kind}; --evaluations takes others: {kinds}")
+            raise DoesNotApplyError(
+                f"no evaluation is a {kind}; --evaluations takes others: {kinds}"
+            )
         return found
 
     @property

@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from anynet_study.cli.tables import print_table
 from anynet_study.core.errors import counted
@@ -14,6 +15,7 @@ from anynet_study.engine.dispatch import (
     SlurmForecast,
     asked_site,
     begun_study,
+    damage_in_words,
     forecast,
     left_of,
     local_workers,
@@ -47,8 +49,14 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
     if sweep.launch.cluster == "slurm" and left:
         slurm = forecast(StudyFolder.of(sweep), sweep, left, site)
     if as_json:
-        told = {"runs": runs, "seconds": seconds, "device": cost.name, "predicted_by": cost.basis}
+        told: dict[str, Any] = {
+            "runs": runs,
+            "seconds": seconds,
+            "device": cost.name,
+            "predicted_by": cost.basis,
+        }
         told |= {"runs_left": len(left), "seconds_left": seconds_left, "refusal": begun.refusal}
+        told |= {"damage": dict(begun.damage)}
         changes = begun.changes and asdict(begun.changes)
         parts = {"items": [asdict(item) for item in items], "slurm": slurm and asdict(slurm)}
         print(json.dumps({**told, "changes": changes, **parts}, indent=2))
@@ -78,7 +86,7 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
 
 def _begun_lines(begun: Begun) -> list[str]:
     """What the study's folder would say against the sweep."""
-    lines = []
+    lines = [f"{line}\n" for line in damage_in_words(begun.damage)]
     if begun.refusal:
         lines.append(f"this would be refused: {begun.refusal}\n")
     if begun.changes:

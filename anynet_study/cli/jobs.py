@@ -113,7 +113,7 @@ def logs(
         return
     if not file.exists():
         raise WorkFailedError(f"{file}: nothing was written; job {log.job.job_id} has not begun")
-    text = file.read_text(encoding="utf-8", errors="replace").splitlines() if err else log.lines()
+    text = log.lines(err)
     for line in text[-lines:]:
         print(line)
     if not text:

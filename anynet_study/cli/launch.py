@@ -139,12 +139,16 @@ def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> No
 
         print(json.dumps(asdict(report), indent=2))
         return
+    from anynet_study.engine.dispatch import damage_in_words
+
     submitted = f"{report.submitted:,} submitted in {counted(report.jobs, 'job')}"
     print(
         f"{counted(report.runs, 'run')}: {report.recorded:,} recorded, {report.under_way:,} under "
         f"way, {submitted if report.jobs else 'nothing to submit'}; "
         f"see: anynet-study status {folder}"
     )
+    for line in damage_in_words(report.damage):
+        print(f"warning: {line}")
     if report.silent:
         print(
             f"no sign of life for long: {', '.join(report.silent)}; to end what hangs: "

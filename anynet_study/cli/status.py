@@ -123,6 +123,8 @@ def status_line(status: "Status") -> str:
 
 def status_lines(status: "Status") -> list[str]:
     """Further lines about the study; empty if there is nothing to report."""
+    from anynet_study.engine.dispatch import damage_in_words
+
     kinds = f" ({by_kind(status.failures)})" if status.failures else ""
     evaluations = f"{status.evaluations} of {status.evaluations_planned}"
     return [
@@ -132,6 +134,11 @@ def status_lines(status: "Status") -> list[str]:
         if status.awaited
         else "",
         f"further evaluations: {evaluations}" if status.evaluations_planned else "",
+        *damage_in_words(status.damage),
+        f"results.h5 has what is in no journal: {status.only_in_store}; to have it back: "
+        "anynet-study collect STUDY --restore"
+        if status.only_in_store
+        else "",
         *_failed(status),
         f"architectures with all their runs: {status.rows_complete} of {status.rows}",
         _jobs(status),
@@ -187,6 +194,8 @@ def _left(status: "Status") -> str:
     """Runs that are in no job, if that is known."""
     if status.jobs_unknown or not status.unassigned:
         return ""
+    if status.only_in_store:  # nothing is to be trained before
+        return f"in no job: {counted(status.unassigned, 'run')}"
     lost = f"; {counted(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
     return (
         f"in no job: {counted(status.unassigned, 'run')}{lost}; launch (or run) again to continue"

@@ -3,13 +3,16 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from anynet_study.cli.options import AsJson
 from anynet_study.cli.tables import print_table
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, some_of
+
+if TYPE_CHECKING:
+    from anynet_study.engine.dispatch import Status
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the studies.")]
 
@@ -70,8 +73,15 @@ def progress(folder: Path) -> Progress:
         status.planned,
         status.failed,
         status.eta_seconds if status.missing else None,
-        status.jobs_unknown,
+        status.jobs_unknown or "; ".join(_notes(status)),
     )
+
+
+def _notes(status: "Status") -> list[str]:
+    """What is wrong with the journals of a study; status says it at length."""
+    notes = [f"damaged: {', '.join(some_of(status.damage, 3))}"] if status.damage else []
+    lost = status.only_in_store
+    return [*notes, f"in results.h5, but in no journal: {lost}"] if lost else notes
 
 
 def _row(study: Progress) -> list[object]:

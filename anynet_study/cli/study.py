@@ -75,19 +75,29 @@ def run(
 def collect(
     study_name: StudyName,
     anew: Annotated[bool, opt("Replace a store that cannot be read.", "--anew")] = False,
+    restore: Annotated[
+        bool, opt("First write journals again of what only the store has.", "--restore")
+    ] = False,
 ) -> None:
     """Build the results store of a study from its journals.
 
-    All journals are read every time; --anew also replaces a store that cannot be read.
+    All journals are read every time. Where the store has runs or evaluations that are in no journal
+    any more, --restore writes these journals again from it. --anew replaces the store even so (it
+    is kept beside the new one), and also one that cannot be read.
 
     \b
-    Example:
+    Examples:
       anynet-study collect quickstart
+      anynet-study collect quickstart --restore
     """
     from anynet_study.engine.dispatch import open_study
-    from anynet_study.engine.stages import collect_study, collect_warnings
+    from anynet_study.engine.stages import collect_study, collect_warnings, restore_study
 
     study = open_study(study_name)
+    if restore:
+        written = restore_study(study) or "nothing: its journals have all of them"
+        typer.echo(f"{study.folder.journals}: restored {written}", err=True)
+        study = open_study(study_name)
     made = collect_study(study, anew)
     for line in collect_warnings(made):
         typer.echo(line, err=True)

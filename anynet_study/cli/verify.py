@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from anynet_study.engine.study_folder import StudyFolder
     from anynet_study.store import Finding
 
-#: What to do about a finding, by how it can be repaired; {} is the sweep as it was launched.
+#: What to do about a finding, by how it can be repaired.
 REMEDIES = {
     "none": "nothing to do",
     "data": "runs already recorded stay as they are; others cannot be trained before",
-    "sweep": "undo it (a copy is in {}), or launch it",
+    "sweep": "undo it (a copy is in {launched}), or launch it",
     "labels": "launch again, with the dataset in the data directory: that copies them",
+    "error": "one of the two is wrong: see which journal has them, and move it away if it is that",
+    "population": "get the file back, or move it away and launch again, which draws it",
+    "release": "get the release again, or export its study again",
+    "key": "withdraw the key, and export the study again",
     "scores": "get the file back; without it, the run has no interval of its AUROC",
-    "keep": "only this store has them: do not delete it (a collect keeps it beside the new one)",
+    "keep": "anynet-study collect {name} --restore writes journals of them again",
 }
 
 
@@ -34,8 +38,9 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
     Of a store: everything in it is read and compared with the checksums that it was written with.
     Of a study, its journals as well: the store is built again from them and compared; and the
     datasets that it trains and tests on, file by file. Of a release, every file is compared with
-    its SHA256SUMS. Nothing is changed. Exit code 1 if anything is wrong. Runs that a study still
-    lacks are not wrong: status counts them.
+    its SHA256SUMS and with its store, and searched for what looks like a key. Nothing is changed.
+    Exit code 1 if anything is wrong. Runs that a study still lacks are not wrong: status counts
+    them.
 
     \b
     Examples:
@@ -46,20 +51,40 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
 
     if is_release(Path(store)):
         results, study, found = None, None, _in_release(Path(store))
+        read = sorted(path.name for path in Path(store).iterdir())
     else:
         results, study = _places(store)
         found = [] if results is None else _in_store(results, of_study=study is not None)
+        read = [] if results is None else [results.name]
     if study is not None:
-        found += verify_journals(study.journals, None if found else results)
-        found += _in_sweep(study) + _in_datasets(study)
+        whole = all(finding.note for finding in found)
+        found += verify_journals(study.journals, results if whole else None)
+        found += _in_sweep(study) + _in_population(study, results)
+        in_datasets, datasets = _in_datasets(study)
+        found += in_datasets
+        read += _files_of(study) + datasets
     wrong = [finding for finding in found if not finding.note]
     if as_json:
         rows = [asdict(finding) | {"remedy": _remedy(finding, store, study)} for finding in found]
-        print(json.dumps({"fine": not wrong, "findings": rows}, indent=2))
+        print(json.dumps({"fine": not wrong, "findings": rows, "read": read}, indent=2))
     else:
         _print(found, store, study)
+        print(harmless(f"read: {', '.join(read)}"))
     if wrong:
         raise WorkFailedError(f"{store}: {counted(len(wrong), 'problem')} found")
+
+
+def _files_of(study: "StudyFolder") -> list[str]:
+    """What was read of a study beside its store and datasets."""
+    journals, scores = (
+        len([*it.glob("[!.]*")]) for it in (study.journals, study.folder / "scores")
+    )
+    files = (study.population_file, study.sweep_file, study.launched_file)
+    return [
+        counted(journals, "journal"),
+        *(path.name for path in files if path.exists()),
+        *([counted(scores, "file") + " of scores"] if scores else []),
+    ]
 
 
 def _in_store(results: Path, of_study: bool) -> "list[Finding]":
@@ -79,11 +104,10 @@ def _in_store(results: Path, of_study: bool) -> "list[Finding]":
 
 def _in_release(folder: Path) -> "list[Finding]":
     """What is wrong with a release, as others get it."""
-    from anynet_study.store import Finding, checked_bundle
-    from anynet_study.store import verify as verify_store
+    from anynet_study.store import Finding, verify_bundle
 
     try:
-        return verify_store(checked_bundle(folder))
+        return list(verify_bundle(folder))
     except UserError as error:
         return [Finding(folder.name, str(error).removeprefix(f"{folder}: "))]
 
@@ -98,16 +122,41 @@ def _in_sweep(study: "StudyFolder") -> "list[Finding]":
     return [Finding(study.sweep_file.name, said, "sweep")] if edited else []
 
 
-def _in_datasets(study: "StudyFolder") -> "list[Finding]":
-    """Which of the study's datasets have changed, or are not in this data directory."""
+def _in_population(study: "StudyFolder", results: Path | None) -> "list[Finding]":
+    """Whether the study's population is whole, and the one that its store was collected with."""
+    from anynet_study.store import Finding, ResultStore
+
+    name = study.population_file.name
+    try:
+        population = study.population()
+        if results is None:
+            return []
+        stored = ResultStore(results).architectures()
+    except UserError as error:
+        said = str(error).removeprefix(f"{study.population_file}: ")
+        return [Finding(name, said, "population")]
+    now = population.to_pandas().head(len(stored))  # since then it may have been extended
+    shared = [column for column in stored.columns if column in now]
+    for column in shared:
+        if not now[column].astype(object).equals(stored[column].astype(object)):
+            what = f"is not the population of {results.name}: column {column} differs"
+            return [Finding(name, what, "population")]
+    return []
+
+
+def _in_datasets(study: "StudyFolder") -> "tuple[list[Finding], list[str]]":
+    """Which of the study's datasets have changed, or are not in this data directory; what was read.
+
+    Of those that are here all files, of the others the labels that the study keeps.
+    """
     from anynet_study.data import BUILT_IN, KeptDatasets, load_dataset, present
     from anynet_study.engine.planning import datasets_of, make_views
     from anynet_study.store import Finding
 
     if not study.sweep_file.exists():
-        return []
+        return [], []
     sweep, kept = study.sweep(), KeptDatasets(study.datasets)
-    found, whole = [], {}
+    found, whole, read = [], {}, list[str]()
     for name in itertools.chain(*datasets_of(sweep)):
         here = name in present()
         if not here and name not in BUILT_IN:
@@ -115,6 +164,7 @@ def _in_datasets(study: "StudyFolder") -> "list[Finding]":
         try:
             labels, where = kept.find(name), f"{study.datasets.name}/{name}"
             opened = load_dataset(name, whole=True) if here else labels
+            read += [f"data/{name}"] * here + [where] * (labels is not None)
             if labels is None and study.launched_file.exists():
                 found.append(Finding(where, "the study's copy of its labels is gone", "labels"))
             elif labels and opened and labels.content_hash != opened.content_hash:
@@ -124,7 +174,7 @@ def _in_datasets(study: "StudyFolder") -> "list[Finding]":
             continue
         if opened is not None:
             whole[name] = opened
-    return found + _of_other_runs(study, make_views(sweep, whole))
+    return found + _of_other_runs(study, make_views(sweep, whole)), read
 
 
 def _of_other_runs(study: "StudyFolder", views: "Mapping[str, DatasetView]") -> "list[Finding]":
@@ -161,7 +211,8 @@ def _places(where: str) -> "tuple[Path | None, StudyFolder | None]":
 def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
     """What to do about it: a few words and a command."""
     if finding.repair in REMEDIES:
-        return REMEDIES[finding.repair].format(study.launched_file if study else name)
+        launched = study.launched_file if study else name
+        return REMEDIES[finding.repair].format(name=name, launched=launched)
     if study is None:
         return "collect its study anew, import it again, or get the file again"
     if finding.repair == "train":

@@ -2,13 +2,27 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+#: So many names are given of what is wrong in the same way.
+EXAMPLES = 3
 #: What would end the line, or give the terminal an order.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
 
 class UserError(ValueError):
     """Bad input: one clear line saying what, where and what is legal (exit code 2)."""
+
+
+class DoesNotApplyError(UserError):
+    """What an analysis is asked for, these results do not have, or too little of: it is left out.
+
+    Nothing is wrong with any file; of what is, UnreadableError is raised.
+    """
+
+
+class UnreadableError(UserError):
+    """A file is damaged or no file of its kind, or its disk fails: nothing can be said of it."""
 
 
 class WorkFailedError(Exception):
@@ -46,6 +60,13 @@ def some_of(names: Iterable[object], most: int = 12) -> list[str]:
     """All names, or of very many the first and how many more there are."""
     texts = [str(name) for name in names]
     return texts if len(texts) <= most else [*texts[: most - 1], f"{len(texts) - most + 1} more"]
+
+
+def some(names: Sequence[Any]) -> str:
+    """How many names there are, and the first of them: `12 (a, b, c, ...)`."""
+    first = ", ".join(str(name) for name in names[:EXAMPLES])
+    more = ", ..." if len(names) > EXAMPLES else ""
+    return f"{len(names)} ({first}{more})"
 
 
 def amount(value: float, digits: int = 4, smallest: float = 1e3) -> str:

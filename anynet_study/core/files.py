@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 
 from anynet_study.core.errors import UserError
@@ -185,17 +186,24 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
         raise OSError(error.errno, reason, str(path)) from error
 
 
-def read_regular(path: Path, most: int = 64 << 20) -> bytes:
-    """The content of a file of up to `most` bytes that somebody else may have put there.
+def open_regular(path: Path) -> BufferedReader:
+    """A file that somebody else may have put there, open for reading: the one door for these.
 
-    Raises OSError for what is no regular file (a pipe would be waited for, a device never ends) and
-    for one that is larger, as sparse files are.
+    Raises OSError for what is no regular file: a pipe would be waited for, a device never ends.
     """
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-        if found.st_size > most:
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return file
+
+
+def read_regular(path: Path, most: int = 64 << 20) -> bytes:
+    """The content of a file of up to `most` bytes; OSError as `open_regular`, and for a larger one,
+    as sparse files are.
+    """
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > most:
             raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", str(path))
         return file.read()
 
@@ -226,7 +234,7 @@ def within_memory(what: object, most: int = MOST_MEMORY) -> Iterator[None]:
 
 def sha256_of(path: Path) -> str:
     """SHA-256 of the content of a file, in hexadecimal digits."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

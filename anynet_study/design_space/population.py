@@ -279,6 +279,7 @@ class Population:
         resolution: int | None = None,
         classes: int | None = None,
         named: Named = published,
+        written: bool = False,
     ) -> "Population":
         """Read what `write` wrote, or architectures that someone chose (CSV, JSON, Parquet).
 
@@ -287,10 +288,11 @@ class Population:
         published networks' names, and any table a column `network` of names, whose other cells are
         empty. JSON: a list of these, and of `Architecture.to_dict` mappings. `named` makes a
         network of a name, an image side and a number of classes. Costs are counted at `resolution`
-        and `classes` (None: as in the file, or 224 and 1000). Raises UserError for a missing,
-        foreign or altered file, naming file, row and column.
+        and `classes` (None: as in the file, or 224 and 1000, which are not assumed of a file with
+        other costs). `written`: only a Parquet file that `write` wrote. Raises UserError for a
+        missing, foreign or altered file, naming file, row and column.
         """
-        population = cls(*read_population(Path(path), resolution, classes, named))
+        population = cls(*read_population(Path(path), resolution, classes, named, written))
         here = population.resolution, population.classes
         given = resolution, classes
         place = tuple(old if new is None else new for old, new in zip(here, given, strict=True))

@@ -105,47 +105,35 @@ def write_population(table: pa.Table, path: Path, architectures: Iterable[AnyNet
 
 
 def read_population(
-    path: Path, resolution: int | None, classes: int | None, named: Named = published
+    path: Path,
+    resolution: int | None,
+    classes: int | None,
+    named: Named = published,
+    written: bool = False,
 ) -> Contents:
     """Read a population's table; of one that someone made, the architectures, too.
 
     Costs of the latter are counted at `resolution` and `classes` (None: 224, 1000). Raises
-    UserError for what is no population, and for one that is not what was written.
+    UserError for what is no population, for one that is not what was written, and where the file
+    has other costs and neither is given: it was counted elsewhere, as where another program saved
+    again what was written, without its record. `written`: this is refused whatever it has.
     """
     if not path.is_file():  # a pipe would be waited for
         raise UserError(f"{path}: there is no such population file")
-    build: Callable[[Any, Callable[[str], AnyNetwork]], AnyNetwork] = _from_cells
     try:
-        if path.suffix.lower() == ".csv":
-            rows = list(_csv_rows(path))
-        elif path.suffix.lower() == ".json":
-            entries = json.loads(read_regular(path, MOST_BYTES).decode("utf-8"))
-            if not isinstance(entries, list):
-                raise UserError(f"{path}: not a list of architectures")
-            rows = [(f"entry {number}", entry) for number, entry in enumerate(entries, 1)]
-            build = _from_entry
-        else:
-            content = read_regular(path, MOST_BYTES)
-            # Threads would gain nothing, and one that starts while a command ends in an error
-            # aborts the process.
-            file = pq.ParquetFile(pa.BufferReader(content))
-            if file.metadata.num_rows > MAX_COUNT:
-                raise UserError(f"{path}: it has more than {MAX_COUNT:,} rows")
-            with within_memory(path):
-                table = file.read(use_threads=False)
-            # Of the bytes: a damaged footer can lose all metadata.
-            if METADATA_KEY in content or DIGEST_KEY in content:
-                return _checked(table, path), None
-            _check_columns(table.column_names, path)
-            with within_memory(path):
-                cells = table.to_pylist()
-            rows = [(f"row {number}", row) for number, row in enumerate(cells, 1)]
+        found = _content(path, written)
+    except UserError:
+        raise
     except (*UNREADABLE, csv.Error, pa.ArrowException) as error:
         kind = {".csv": "CSV", ".json": "JSON"}.get(path.suffix.lower(), "Parquet")
         reason = first_line(error)
         raise UserError(f"{path}: not a population's {kind} file ({reason})") from None
+    if isinstance(found, pa.Table):
+        return found, None
+    rows, build = found, _from_entry if path.suffix.lower() == ".json" else _from_cells
     if not rows:
         raise UserError(f"{path}: there is no architecture in it")
+    unstated = resolution is None and classes is None
     resolution = 224 if resolution is None else resolution
     classes = 1000 if classes is None else classes
     place = checked(resolution, classes)
@@ -153,7 +141,69 @@ def read_population(
     def built(row: Any) -> AnyNetwork:
         return build(row, lambda name: named(name, *place))
 
-    return _tabulated(rows, built, path, *place)
+    table, networks = _tabulated(rows, built, path, *place)
+    if unstated:
+        _check_costs(rows, networks, table, path)
+    return table, networks
+
+
+def _content(path: Path, written: bool) -> pa.Table | list[tuple[str, Any]]:
+    """The table of a population; of a file that someone made, its rows with their places."""
+    if path.suffix.lower() == ".csv":
+        return list(_csv_rows(path))
+    if path.suffix.lower() != ".json":
+        return _of_parquet(path, written)
+    entries = json.loads(read_regular(path, MOST_BYTES).decode("utf-8"))
+    if not isinstance(entries, list):
+        raise UserError(f"{path}: not a list of architectures")
+    return [(f"entry {number}", entry) for number, entry in enumerate(entries, 1)]
+
+
+def _of_parquet(path: Path, written: bool) -> pa.Table | list[tuple[str, Any]]:
+    """The table that `write_population` wrote; or the rows of one that someone made."""
+    content = read_regular(path, MOST_BYTES)
+    # Threads would gain nothing, and one that starts while a command ends in an error aborts the
+    # process.
+    file = pq.ParquetFile(pa.BufferReader(content))
+    if file.metadata.num_rows > MAX_COUNT:
+        raise UserError(f"{path}: it has more than {MAX_COUNT:,} rows")
+    with within_memory(path):
+        table = file.read(use_threads=False)
+    # Of the bytes: a damaged footer can lose all metadata.
+    if METADATA_KEY in content or DIGEST_KEY in content:
+        return _checked(table, path)
+    if written:
+        raise UserError(
+            f"{path}: altered: it lacks the record of how it was made, as after another program "
+            "saved it again; get it back, or move it away and launch again"
+        )
+    _check_columns(table.column_names, path)
+    with within_memory(path):
+        cells = table.to_pylist()
+    return [(f"row {number}", row) for number, row in enumerate(cells, 1)]
+
+
+def _check_costs(
+    rows: Sequence[tuple[str, Any]], networks: Sequence[AnyNetwork], table: pa.Table, path: Path
+) -> None:
+    """Refuse costs in a file that are not those at the side and classes that are assumed."""
+    for name in MEASURES:
+        counted = table[name].to_pylist()
+        for (place, row), network, count in zip(rows, networks, counted, strict=True):
+            told = None if isinstance(network, ForeignNetwork | str) else _told(row, name)
+            if told is not None and told != count:
+                raise UserError(
+                    f"{path}: {place}: column {name}: {told:,.0f}, but {count:,} at 224 pixels and "
+                    "1000 classes: say at which resolution and classes it was counted, or leave "
+                    f"the column out ({', '.join(MEASURES)} are counted anew)"
+                )
+
+
+def _told(row: Any, name: str) -> float | None:
+    """A cost that a row of a table gives; None where it gives none."""
+    if not isinstance(row, Mapping) or _is_missing(row.get(name)):
+        return None
+    return _number(row, name)
 
 
 def _digest(table: pa.Table) -> bytes:
@@ -217,7 +267,7 @@ def _tabulated(
     path: Path,
     resolution: int,
     classes: int,
-) -> Contents:
+) -> tuple[pa.Table, list[AnyNetwork]]:
     """Build the rows of a file that someone made, each of which has its place in the file."""
     keys = rows[0][1] if isinstance(rows[0][1], dict) and path.suffix.lower() != ".json" else {}
     weighted = "weight" in keys

@@ -23,6 +23,7 @@ from anynet_study.engine.dispatch import (
     Recorded,
     changes_in_words,
     check_may_begin,
+    damage_in_words,
     launch_missing,
     open_study,
     open_sweep,
@@ -35,8 +36,10 @@ from anynet_study.engine.sweep import Sweep, sweep_path
 from anynet_study.engine.training import epoch_lengths, steps_per_epoch
 from anynet_study.store import (
     CollectReport,
+    OnlyInStore,
     collect,
     read_journals,
+    restore_journals,
 )
 
 
@@ -125,10 +128,16 @@ def trained_and_collected(
     The caller holds the lock of its folder. `tell` gets lines for people. Raises what
     `dispatch.local.train_all` raises.
     """
+    told = [
+        f"warning: {line}" for line in damage_in_words(Recorded.read(study.folder.journals).damage)
+    ]
+    for line in told:
+        tell(line)
     study.begin()
     study = _trained(study, retry_failed)
     for line in collect_warnings(collect_study(study)):
-        tell(line)
+        if line not in told:
+            tell(line)
     return study
 
 
@@ -156,7 +165,7 @@ def collect_warnings(made: CollectReport) -> list[str]:
 
 
 def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
-    """Build `results.h5` from the journals and swap it in; `anew`: also one that cannot be read."""
+    """Build `results.h5` from the journals and swap it in; `anew`: as of `store.collect`."""
     recorded = Recorded.read(study.folder.journals) if study.sweep.trials else None
     study = study.planned_by(recorded) if recorded else study
     sweep, population, views = study.sweep, study.population, study.views
@@ -183,6 +192,16 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
         said = f"sweep.yaml: edited since the last launch: {changes_in_words(edited)}"
         return replace(made, problems=[said, *made.problems])
     return made
+
+
+def restore_study(study: OpenStudy) -> OnlyInStore:
+    """Write what only the store of a study has into a new journal; how much that is.
+
+    Raises UserError where another process is at the study, and as `store.restore_journals`.
+    """
+    folder = study.folder
+    with folder.locked():
+        return restore_journals(folder.results, folder.journals, folder.new_journal().stem)
 
 
 def bring_up_to_date(folder: Path, tell: Callable[[str], None]) -> None:

@@ -176,7 +176,7 @@ class StudyFolder:
         same = self.population_file.exists() and self.population().equals(population)
         if not same:
             population.write(self.population_file)
-        if not self.sweep_file.exists() or self.sweep_file.read_text(encoding="utf-8") != text:
+        if not self.sweep_file.exists() or read_regular(self.sweep_file) != text.encode():
             write_text(self.sweep_file, text)
 
     def edited(self) -> dict[str, tuple[str, str]]:
@@ -238,7 +238,7 @@ class StudyFolder:
         return Sweep.load(self.sweep_file)
 
     def population(self) -> Population:
-        return Population.read(self.population_file)
+        return Population.read(self.population_file, written=True)
 
 
 def _half_written(folder: Path) -> Iterator[Path]:

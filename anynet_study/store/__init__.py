@@ -8,8 +8,9 @@ makes the file, whose columns are those of the table.
 `journal` writes and reads journals, in checked `frames`; `collecting` makes the store of a study,
 `importing` one of other people's results; `opening` checks the layout of every store that is
 opened; `integrity` says whether a store is what it should be, and compares two.
-`results` reads a store as tables, `several` some as one, and a part of one; `querying` runs a
-SELECT over them; `exporting` makes a folder for others, and reads it back.
+`restoring` writes journals again that were lost, from a store. `results` reads a store as tables,
+`several` some as one, and a part of one; `querying` runs a SELECT over them; `exporting` makes a
+folder for others, and reads it back; `publishing` leaves out of it what is private.
 """
 
 import lazy_loader

@@ -5,6 +5,8 @@ from .exporting import checked_bundle as checked_bundle
 from .exporting import export as export
 from .exporting import import_bundle as import_bundle
 from .exporting import is_release as is_release
+from .exporting import verify_bundle as verify_bundle
+from .frames import is_torn as is_torn
 from .importing import Files as Files
 from .importing import ImportOptions as ImportOptions
 from .importing import ImportReport as ImportReport
@@ -32,12 +34,16 @@ from .layout import TableName as TableName
 from .layout import scores_file as scores_file
 from .opening import NewerStoreError as NewerStoreError
 from .opening import stored_json as stored_json
+from .publishing import Publication as Publication
 from .querying import run_sql as run_sql
 from .querying import select as select
 from .records import EVALUATIONS_SUFFIX as EVALUATIONS_SUFFIX
 from .records import EvaluationRecord as EvaluationRecord
 from .records import RunRecord as RunRecord
 from .records import mixed_backends as mixed_backends
+from .restoring import OnlyInStore as OnlyInStore
+from .restoring import only_in_store as only_in_store
+from .restoring import restore_journals as restore_journals
 from .results import Results as Results
 from .results import ResultStore as ResultStore
 from .results import label_matrices as label_matrices

@@ -20,6 +20,7 @@ from anynet_study.core import arrow
 from anynet_study.core.errors import UserError
 from anynet_study.core.files import replacing
 from anynet_study.core.metrics import to_words
+from anynet_study.store.contradictions import OTHER_LABELS, contradicted
 from anynet_study.store.deduplicate import (
     Arranged,
     EvaluationNames,
@@ -27,6 +28,7 @@ from anynet_study.store.deduplicate import (
     arrange,
     codes_of,
     deduplicate,
+    disagreeing,
     evaluation_keys,
     renamed,
     split,
@@ -38,8 +40,6 @@ from anynet_study.store.predictions import Truth
 from anynet_study.store.records import KINDS
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import (
-    OTHER_LABELS,
-    contradicted,
     evaluations_table,
     read_table,
     run_column,
@@ -109,12 +109,13 @@ def collect(
     evaluation one is kept (`deduplicate`); evaluations of a run without a record wait for it.
 
     All journals are read every time, and the file is built anew. The records are in memory, and
-    the arrays of a few dozen MB of them. An old store with runs or evaluations that no journal has
-    any more, or that cannot be read, is kept beside the new one, as `results-kept-1.h5` or so.
+    the arrays of a few dozen MB of them. `anew`: an old store with runs or evaluations that no
+    journal has any more, or that cannot be read, is kept beside the new one, as
+    `results-kept-1.h5` or so.
 
-    Raises UserError if `out` is a newer store or, unless it is to be made `anew`, none of ours;
-    UserError or OSError if a journal cannot be read or the store not written: then the old one
-    stays as it was.
+    Raises UserError if `out` is a newer store or, unless it is to be made `anew`, none of ours, or
+    one with runs or evaluations that no journal has; UserError or OSError if a journal cannot be
+    read or the store not written: then the old one stays as it was.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(out)
@@ -127,7 +128,7 @@ def collect(
             write_store(file, collected.contents(labels), collected.arranged, arrays)
             unlike = [f"{name}: {OTHER_LABELS}" for name in contradicted(file)]
         # Last, when nothing but the swap is left: a build that fails keeps nothing aside.
-        kept = known.kept_aside(out, collected.arranged)
+        kept = known.kept_aside(out, collected, anew)
     made = collected.report(known, kept)
     return replace(made, problems=[*unlike, *made.problems])
 
@@ -159,7 +160,12 @@ class Collected:
         self.sizes = [path.stat().st_size for path in self.paths]
         self.records = read_journals(self.paths, problems=self.problems, arrays=arrays)
         self._asked = asked
-        runs, evaluations = deduplicate(*split(self.records))
+        every = split(self.records)
+        runs, evaluations = deduplicate(*every)
+        #: By journal, in a line, what it says otherwise than the records that count.
+        self.twice: dict[str, str] = {}
+        for records, kept in zip(every, (runs, evaluations), strict=True):
+            self.twice |= disagreeing(records, kept)
         there = arrow.among(evaluations["run_id"], runs["run_id"])
         self.waiting = int((~there).sum())
         self.arranged = self._arranged(runs, evaluations.filter(arrow.numbers(there)))
@@ -214,7 +220,7 @@ class Collected:
                 "records": arrow.numbers(records),
                 "duplicates": arrow.numbers(records - kept),
                 "bytes": arrow.numbers(np.array(self.sizes, np.int64)),
-                "problem": arrow.texts(self.problems.get(name, "") for name in names),
+                "problem": arrow.texts("; ".join(self._said(name)) for name in names),
             }
         )
 
@@ -252,8 +258,12 @@ class Collected:
 
     def _problems(self) -> list[str]:
         names = [path.name for path in self.paths]
-        said = [f"{name}: {self.problems[name]}" for name in names if name in self.problems]
+        said = [f"{name}: {line}" for name in names for line in self._said(name)]
         return said + [f"{path.name}: not a journal; ignored" for path in self.strangers()]
+
+    def _said(self, name: str) -> list[str]:
+        """What is to be said of a journal, in lines."""
+        return [told[name] for told in (self.problems, self.twice) if name in told]
 
     def strangers(self) -> list[Path]:
         """Files in the folder of journals that are not journals."""
@@ -302,11 +312,13 @@ class _Known:
             return cls(runs, arrow.whole(evaluation_keys(evaluations)))
         return cls(nothing, nothing)
 
-    def kept_aside(self, out: Path, arranged: Arranged) -> str:
+    def kept_aside(self, out: Path, found: Collected, anew: bool) -> str:
         """Keep the store at `out` under a second name if the new store lacks something of it.
 
-        Returns a line that says so, or "" if nothing had to be kept.
+        Returns a line that says so, or "" if nothing had to be kept. Raises UserError if it lacks
+        something, and is not to be made `anew`.
         """
+        arranged = found.arranged
         counts = {
             "runs": int((~arrow.among(self.runs, arranged.runs["run_id"])).sum()),
             "evaluations": int(
@@ -316,6 +328,11 @@ class _Known:
         gone = " and ".join(f"{number} {what}" for what, number in counts.items() if number)
         if not gone and not self.unreadable:
             return ""
+        if gone and not anew:
+            raise UserError(
+                f"{found.folder}: {gone} of {out.name} are in no journal (any more); to write them "
+                f"again: collect --restore; to make {out.name} without: collect --anew"
+            )
         kept = _second_name(out)
         if not gone:
             return f"the store before could not be read; kept: {kept.name}"

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.core import arrow
+from anynet_study.core.errors import some
 
 #: What a sweep calls a run: dataset, recipe, replicate.
 RunNames = tuple[str, str, int]
@@ -50,6 +51,32 @@ def deduplicate(runs: pa.Table, evaluations: pa.Table) -> tuple[pa.Table, pa.Tab
     keys, began = evaluation_keys(evaluations), arrow.to_numpy(evaluations["started"])
     rows = _first_of_each(keys, evaluations, began)
     return runs.take(arrow.numbers(run_rows)), evaluations.take(arrow.numbers(rows))
+
+
+def disagreeing(records: pa.Table, kept: pa.Table) -> dict[str, str]:
+    """What was recorded twice with different errors: a line by the journal of what is set aside.
+
+    `records` are of runs, or of evaluations; `kept` those of them that `deduplicate` keeps. Of
+    failed runs there is no error.
+    """
+    if not len(kept):
+        return {}
+    of_runs = not kept["evaluation_id"][0].is_valid
+    noun, keys, column = (
+        ("runs", _run_ids, "error") if of_runs else ("evaluations", evaluation_keys, "top1")
+    )
+    truth = kept[column].take(pc.index_in(keys(records), value_set=arrow.whole(keys(kept))))
+    known = pc.and_(pc.is_finite(records[column]), pc.is_finite(truth))
+    other = records.filter(pc.and_(known, pc.not_equal(records[column], truth)).fill_null(False))
+    by_journal: dict[str, list[str]] = {}
+    for journal, key in zip(other["journal"].to_pylist(), keys(other).to_pylist(), strict=True):
+        by_journal.setdefault(journal, []).append(key)
+    said = "were recorded twice with different errors; the first of each counts"
+    return {name: f"{noun} {some(sorted(ids))} {said}" for name, ids in by_journal.items()}
+
+
+def _run_ids(runs: pa.Table) -> pa.ChunkedArray:
+    return runs["run_id"].cast(pa.string())
 
 
 def _first_of_each(

@@ -3,7 +3,8 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -11,12 +12,15 @@ from typing import Any, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anynet_study.core.errors import UserError
-from anynet_study.core.files import read_regular, replacing, replacing_folder, sha256_of
+from anynet_study.core.errors import UserError, counted
+from anynet_study.core.files import beside, read_regular, replacing, replacing_folder, sha256_of
+from anynet_study.core.sheets import read_parquet
 from anynet_study.design_space import METADATA_KEY, Population, schema_like
 from anynet_study.store.hdf5 import get_text
-from anynet_study.store.integrity import refuse_wrong, stores_equal
+from anynet_study.store.integrity import Finding, refuse_wrong, stores_equal, verify
 from anynet_study.store.layout import COLUMNS, STAGES, TableName
+from anynet_study.store.opening import FIRST_PLAIN
+from anynet_study.store.publishing import keys_in, publish, texts_in
 from anynet_study.store.results import ResultStore
 from anynet_study.store.tables import EVALUATIONS_SHOWN, plain
 
@@ -44,10 +48,15 @@ class ExportReport:
     folder: Path
     #: Name -> bytes.
     files: dict[str, int]
+    #: What of the store is not in it, a line each.
+    left_out: list[str]
 
 
-def export(store: ResultStore, folder: Path) -> ExportReport:
+def export(store: ResultStore, folder: Path, with_launch: bool = False) -> ExportReport:
     """Write the bundle of a store as `folder`, which is new or replaces an older bundle.
+
+    Without what `publishing` leaves out, unless `with_launch`: then all that the store says of how
+    and where jobs ran is published.
 
     Raises UserError where the folder holds anything else, or `verify` rejects the store; OSError
     where the folder cannot be written, and then nothing is changed.
@@ -58,22 +67,29 @@ def export(store: ResultStore, folder: Path) -> ExportReport:
         raise UserError(f"{folder}: not a folder that can be made")
     with replacing_folder(folder.resolve()) as temporary:
         # All else is made from the copy: a collect may replace the store meanwhile.
-        shutil.copyfile(store.path, temporary / "results.h5")
-        refuse_wrong(temporary / "results.h5", store.path)
-        with ResultStore(temporary / "results.h5") as copy:
+        whole, published = beside(temporary / "results.h5"), temporary / "results.h5"
+        shutil.copyfile(store.path, whole)
+        refuse_wrong(whole, store.path)
+        left_out = [] if with_launch else publish(whole, published)
+        if left_out:
+            whole.unlink()
+        else:  # byte for byte
+            whole.replace(published)
+        with ResultStore(published) as copy:
             tables = write_tables(copy, temporary)
-            provenance, population = copy.provenance, population_of(copy)
+            provenance, population, version = copy.provenance, population_of(copy), copy.version
         if population is not None:
             population.write(temporary / "population.parquet")
         if sweep := provenance.get("sweep"):
             _write(temporary / "sweep.yaml", sweep)
         _write(temporary / "schema.json", schema_json(tables))
         files = sorted(path.name for path in temporary.iterdir())
-        _write(temporary / "README.md", readme(folder.resolve().name, tables, files, provenance))
+        name = folder.resolve().name
+        _write(temporary / "README.md", readme(name, tables, files, provenance, version))
         sizes = {path.name: path.stat().st_size for path in sorted(temporary.iterdir())}
-        sums = [f"{sha256_of(temporary / name)}  {name}\n" for name in sizes]
+        sums = [f"{sha256_of(temporary / file)}  {file}\n" for file in sizes]
         _write(temporary / SUMS, "".join(sums))
-    return ExportReport(folder, sizes)
+    return ExportReport(folder, sizes, left_out)
 
 
 def _write(path: Path, text: str) -> None:
@@ -121,6 +137,95 @@ def checked_bundle(folder: Path) -> Path:
             f"{folder}: a release of version {version}, this anynet-study reads version {VERSION}"
         )
     return folder / "results.h5"
+
+
+def verify_bundle(folder: Path) -> Iterator[Finding]:
+    """What is wrong with a release: its sums, its store, and each file compared with the store.
+
+    Sums can be made again by anybody; the tables say what the store says, which has its own
+    checksums. Also what looks like a key or password, which nobody should publish. Raises
+    UserError as `checked_bundle`.
+    """
+    store = checked_bundle(folder)
+    yield from (wrong := verify(store))
+    for path in sorted(folder.iterdir()):
+        if path.name not in _sums(folder) and path.name != SUMS:
+            yield Finding(path.name, f"has no line in {SUMS}", "release")
+        if path.name not in (*FILES, "README.md", SUMS):
+            yield Finding(path.name, "is no file of a release", "release")
+    if any(not finding.note for finding in wrong):
+        return
+    with ResultStore(store) as results, tempfile.TemporaryDirectory() as name:
+        tables = write_tables(results, Path(name))
+        for table in tables:
+            yield from _unlike_table(folder, table, pq.read_table(Path(name) / table))
+        yield from _unlike_texts(folder, results, tables)
+        with results.opened() as file:
+            for place, text in texts_in(file):
+                yield from _keys(f"results.h5{place}", text)
+
+
+def _unlike_table(folder: Path, name: str, truth: pa.Table) -> Iterator[Finding]:
+    """Where a table differs from the store; earlier versions knew fewer columns."""
+    path = folder / name
+    if not path.exists():
+        yield Finding(name, "is missing; results.h5 has its rows", "release")
+        return
+    found = read_parquet(path)
+    if len(found) != len(truth):
+        what = f"has {counted(len(found), 'row')}, results.h5 {len(truth):,}"
+        yield Finding(name, what, "release")
+        return
+    for column in found.column_names:
+        same = column in truth.column_names and _equal(found[column], truth[column])
+        if not same:
+            yield Finding(name, f"column {column} is not what results.h5 says", "release")
+
+
+def _equal(found: pa.ChunkedArray, truth: pa.ChunkedArray) -> bool:
+    try:
+        return bool(found.cast(truth.type).to_pandas().equals(truth.to_pandas()))
+    except pa.ArrowException:  # of another type
+        return False
+
+
+def _unlike_texts(
+    folder: Path, results: ResultStore, tables: Mapping[str, tuple[pa.Schema, int]]
+) -> Iterator[Finding]:
+    """What sweep, population, dictionary and README say that the store does not; keys in them."""
+    provenance, population = results.provenance, population_of(results)
+    path = folder / "population.parquet"
+    if population is not None and not (path.exists() and _same_population(path, population)):
+        yield Finding(path.name, "is not the population of results.h5", "release")
+    texts = {
+        name: read_regular(folder / name).decode(errors="replace")
+        for name in ("README.md", "sweep.yaml", "schema.json")
+        if (folder / name).exists()
+    }
+    if texts.get("sweep.yaml", "") != provenance.get("sweep", ""):
+        yield Finding("sweep.yaml", "is not the sweep of results.h5", "release")
+    said = json.loads(texts["schema.json"]).get("tables", {})
+    if absent := sorted(said.keys() ^ tables.keys()):
+        yield Finding("schema.json", f"says otherwise of {', '.join(absent)}", "release")
+    called = texts.get("README.md", "").partition("\n")[0].removeprefix("# ")
+    files = sorted({*tables, *(path.name for path in folder.iterdir())})
+    if texts.get("README.md") != readme(called, tables, files, provenance, results.version):
+        what = "is not what this version writes of results.h5: an earlier one did, or somebody else"
+        yield Finding("README.md", what, "none")
+    for name, text in texts.items():
+        yield from _keys(name, text)
+
+
+def _same_population(path: Path, truth: Population) -> bool:
+    found = Population.read(path)
+    shared = [name for name in found.table.column_names if name in truth.table.column_names]
+    alike = found.table.select(shared).equals(truth.table.select(shared))
+    return alike and found.sampling == truth.sampling
+
+
+def _keys(where: str, text: str) -> Iterator[Finding]:
+    for key in dict.fromkeys(keys_in(text)):
+        yield Finding(where, f"has what looks like a key or password: {key}", "key")
 
 
 def import_bundle(folder: Path, out: Path) -> ResultStore:
@@ -219,8 +324,9 @@ def readme(
     tables: Mapping[str, tuple[pa.Schema, int]],
     files: list[str],
     provenance: Mapping[str, Any],
+    version: int,
 ) -> str:
-    """The text of README.md; the same store always gives the same text."""
+    """The text of README.md; the same store, of a schema version, always gives the same text."""
     counts = {file: rows for file, (_, rows) in tables.items()}
     question = str(provenance.get("question") or "").strip()
     listed = "\n".join(f"| `{file}` | {FILES[file]} |" for file in files if file in FILES)
@@ -232,6 +338,7 @@ def readme(
         runs=f"{counts['runs.parquet']:,}",
         files=listed,
         provenance=_provenance(provenance),
+        model=PLAIN if version >= FIRST_PLAIN else CODED,
     )
 
 
@@ -247,6 +354,9 @@ def _provenance(provenance: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+#: How a column of texts is read, in stores since FIRST_PLAIN and before.
+PLAIN = 'file["runs/architecture"].asstr()[:]'
+CODED = 'file["labels/architecture"].asstr()[:][file["runs/architecture"][:]]'
 TEMPLATE = """\
 # {name}
 {question}
@@ -277,7 +387,7 @@ import h5py
 with h5py.File("results.h5") as file:
     print(file.attrs["layout"].decode())  # what is where
     error = file["runs/error"][:]
-    model = file["runs/architecture"].asstr()[:]
+    model = {model}
 ```
 
 Per-example predictions, where there are any, are only in `results.h5`.

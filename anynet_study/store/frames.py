@@ -24,6 +24,9 @@ MAX_METADATA = 1 << 14
 #: Longest body of a record in bytes; a longer one is no record, however large the file.
 MAX_BODY = 1 << 28
 
+#: How the line begins on a journal in which nothing but its last record may be unfinished.
+TORN = "ends inside a record"
+
 _MARK = re.compile(
     rb"record v([0-9]{3}) crc32=([0-9a-f]{8}) body=([0-9]{12})(?: schema=([0-9a-f]{8}))?"
 )
@@ -31,6 +34,11 @@ _MARK = re.compile(
 _BEGINNING = re.compile(rb"(?=\xff{4}(?!\x00{4})[\x00-\xff]{3}\x00)")
 _NO_CRC = b"%08x" % 0
 _ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
+
+
+def is_torn(problem: str) -> bool:
+    """Whether what is wrong with a journal is that its last record is not whole, and no more."""
+    return problem.startswith(TORN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +176,7 @@ class Journal:
             return f"bytes {begin} to {following.offset - 1} are damaged and were skipped"
         if short:
             killed = "its worker was killed, or is writing"
-            return f"ends inside a record (byte {begin} of {size}): {killed}"
+            return f"{TORN} (byte {begin} of {size}): {killed}"
         return f"damaged from byte {begin} to its end at {size}"
 
 

@@ -3,6 +3,8 @@
 import io
 import json
 import math
+import os
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.core import arrow
-from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.errors import UnreadableError, UserError, first_line
 
 TEXT = h5py.string_dtype("utf-8")
 #: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
@@ -230,7 +232,7 @@ def as_binary(texts: NDArray[np.bytes_]) -> pa.FixedSizeBinaryArray:
     return pa.FixedSizeBinaryArray.from_buffers(kind, len(texts), [None, pa.py_buffer(texts)])
 
 
-class LayoutError(UserError):
+class LayoutError(UnreadableError):
     """Something in a store that is not as the layout says."""
 
     def __init__(self, where: str, what: str) -> None:
@@ -312,6 +314,7 @@ def checksums(there: Objects, progress: Callable[[int], None] | None = None) -> 
                 for block in _blocks_of(item):
                     crc = zlib.crc32(_bytes(block), crc)
             except (OSError, RuntimeError) as error:
+                check_disk(Path(item.file.filename), error)
                 raise LayoutError(f"/{path}", f"cannot be read: {first_line(error)}") from error
             found[path] = crc
             done += item.nbytes
@@ -330,6 +333,18 @@ def written_checksums(file: h5py.File) -> dict[str, int]:
     """The checksums that were written with the file."""
     found: dict[str, int] = json.loads(file[CHECKSUMS].asstr()[()])
     return found
+
+
+def check_disk(path: Path, error: BaseException) -> None:
+    """Raise UnreadableError where an error is of a call of the system that failed (EIO).
+
+    HDF5 tells of such a call only in words. The file may be whole: it need not be made again.
+    """
+    told = re.search(r"errno = ([1-9]\d*)", str(error))
+    number = int(told[1]) if told else getattr(error, "errno", None)
+    if number:
+        reason = f"cannot be read ({os.strerror(number)}); the file itself may be whole"
+        raise UnreadableError(f"{path}: {reason}") from error
 
 
 def _bytes(value: object) -> bytes:

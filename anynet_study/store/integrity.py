@@ -6,7 +6,7 @@ again from the journals of its study and compares both, as `stores_equal` compar
 
 import hashlib
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
@@ -16,20 +16,22 @@ from typing import TYPE_CHECKING, Any, Literal
 import h5py
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import UserError, counted, some
 from anynet_study.core.files import sha256_of
 from anynet_study.core.metrics import CURVES
 from anynet_study.core.progress import progress_if_long
 from anynet_study.core.sql import engine, fetch
 from anynet_study.store.collecting import Asked, Collected
+from anynet_study.store.contradictions import OTHER_LABELS, contradicted, unlike_predictions
 from anynet_study.store.deduplicate import evaluation_keys
+from anynet_study.store.frames import is_torn
 from anynet_study.store.hdf5 import (
     CHECKSUMS,
     DAMAGE,
     LayoutError,
     Objects,
+    check_disk,
     checksums,
     creating,
     written_checksums,
@@ -46,8 +48,6 @@ from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import (
     EVALUATION_TABLE,
-    OTHER_LABELS,
-    contradicted,
     read_curve,
     runs_table,
 )
@@ -58,13 +58,26 @@ if TYPE_CHECKING:
 
 #: All stores of this schema version and later ones have checksums.
 FIRST_WITH_CHECKSUMS = 6
-#: So many names are given of what is wrong in the same way.
-EXAMPLES = 3
 #: How a finding is repaired. "collect": build the store anew from the journals. "train": launch
 #: again, which trains the runs that are missing. "data": add a dataset again. "keep": it cannot be
 #: repaired, so keep the store as it is. "scores": they cannot be made again. "sweep": undo an edit.
-#: "labels": launch again, which copies them. "none": nothing has to be repaired.
-Repair = Literal["collect", "train", "keep", "data", "scores", "sweep", "labels", "none"]
+#: "error": find out which record is wrong. "labels": launch again, which copies them. "release":
+#: get or export it again. "key": it is to be withdrawn. "population": get the file again. "none":
+#: nothing has to be repaired.
+Repair = Literal[
+    "collect",
+    "train",
+    "keep",
+    "error",
+    "data",
+    "scores",
+    "sweep",
+    "labels",
+    "release",
+    "key",
+    "population",
+    "none",
+]
 
 
 @dataclass(frozen=True)
@@ -102,6 +115,9 @@ def verify(path: Path, in_study: bool = False) -> list[Finding]:
                 check_layout(there)
                 said = [(f"/predictions, {name}", OTHER_LABELS) for name in contradicted(file)]
                 found += [Finding(where, what, "labels") for where, what in said]
+                wrong = [] if said else unlike_predictions(file)
+                what = "is not what the predictions of {} give"
+                found += [Finding(where, what.format(some(of)), "error") for where, of in wrong]
             if all(one.note for one in found):
                 runs = runs_table(file, RUN_COLUMNS)
                 mixed = mixed_backends(runs)
@@ -113,6 +129,7 @@ def verify(path: Path, in_study: bool = False) -> list[Finding]:
     except UserError:
         raise
     except DAMAGE as error:
+        check_disk(path, error)
         return [Finding("/", f"cannot be read: {error}")]
 
 
@@ -177,7 +194,7 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
             there, refused = None, [_not_compared(store, error)]
     with tempfile.TemporaryDirectory() as name, RunArrays(Path(name) / "again.h5") as arrays:
         found, again = Collected(folder, asked, arrays), Path(name) / "again.h5"
-        findings = [*_files(found), *_duplicates(found.records), *_specifications(found, arrays)]
+        findings = [*_files(found), *_twice(found), *_specifications(found, arrays)]
         if there is None:
             return findings + refused
         try:
@@ -218,23 +235,16 @@ def _files(found: Collected) -> Iterator[Finding]:
     for name, problem in found.problems.items():
         where = f"{found.folder.name}/{name}"
         for line in problem.split("; "):
-            torn = "ends inside a record" in line
+            torn = is_torn(line)
             yield Finding(where, line, "none" if torn else "train")
     for path in found.strangers():
         yield Finding(f"{found.folder.name}/{path.name}", "is not a journal; ignored", "none")
 
 
-def _duplicates(records: pa.Table) -> Iterator[Finding]:
-    """Runs that were recorded twice with different errors."""
-    done = records.filter(pc.is_in(records["status"].cast(pa.string()), _DONE))
-    ends = done.group_by("run_id").aggregate([("error", "min"), ("error", "max")])
-    other = ends.filter(pc.not_equal(ends["error_min"], ends["error_max"]))["run_id"].to_pylist()
-    if other:
-        said = "were recorded twice with different errors; the first of each counts"
-        yield Finding("journals", f"runs {some(sorted(other))} {said}", "none")
-
-
-_DONE = pa.array(["completed", "diverged"])
+def _twice(found: Collected) -> Iterator[Finding]:
+    """Runs and evaluations that were recorded twice with different errors."""
+    for name, line in found.twice.items():
+        yield Finding(f"{found.folder.name}/{name}", line, "none")
 
 
 def _specifications(found: Collected, arrays: RunArrays) -> Iterator[Finding]:
@@ -293,13 +303,6 @@ def _apart(store: ResultStore, again: ResultStore, later: Collection[str]) -> It
     for (table, column), names in unlike.items():
         what = f"is not what the journals say of {table} {some(names)}"
         yield Finding(f"/{table}/{column}", what)
-
-
-def some(names: Sequence[Any]) -> str:
-    """How many names there are, and the first of them: `12 (a, b, c, ...)`."""
-    first = ", ".join(str(name) for name in names[:EXAMPLES])
-    more = ", ..." if len(names) > EXAMPLES else ""
-    return f"{len(names)} ({first}{more})"
 
 
 #: The tables that are compared, and what names their rows.

@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from anynet_study.core import arrow
 from anynet_study.core.errors import UserError, first_line
-from anynet_study.core.files import sync_folder
+from anynet_study.core.files import open_regular, sync_folder
 from anynet_study.core.metrics import CURVES
 from anynet_study.store.frames import END_OF_STREAM, MAX_METADATA, Frame, Journal, decode, encode
 from anynet_study.store.records import (
@@ -35,6 +36,8 @@ from anynet_study.store.records import (
 )
 from anynet_study.store.run_arrays import RunArrays
 
+#: A journal in which as many bytes were never written is read up to the first of them.
+MOST_HOLES = 64 << 20
 #: So many records are decoded at a time.
 TOGETHER = 256
 
@@ -186,11 +189,12 @@ def _blocks(
     kind: RecordKind[Any], path: Path, start: int, problems: list[str]
 ) -> Iterator[tuple[Sequence[Frame], pa.RecordBatch]]:
     """The records of a journal as it is now, some at a time."""
-    with path.open("rb") as file:
-        header = _Header.of(kind, path, file.read(MAX_METADATA))
-        file.seek(start)
-        data = file.read()
     damaged: list[str] = []
+    with open_regular(path) as file:
+        header = _Header.of(kind, path, file.read(MAX_METADATA))
+        end = _written_end(file, start, damaged)
+        file.seek(start)
+        data = file.read(end - start)
     seen = False
     frames = Journal(str(path), data, kind.version, start).frames(
         0 if start else header.end, damaged
@@ -203,6 +207,22 @@ def _blocks(
     if data and not header.schema and not start and not seen:
         damaged = [f"not a journal of {kind.name}s, or ends inside its header"]
     problems += damaged
+
+
+def _written_end(file: BufferedReader, start: int, problems: list[str]) -> int:
+    """Up to where a journal is read: its end, or a large hole, in which nothing was ever written.
+
+    Holes read as zeros, and take no room on the disk: of a few bytes somebody makes gigabytes.
+    """
+    found = os.fstat(file.fileno())
+    if found.st_size - 512 * found.st_blocks < MOST_HOLES or found.st_size <= start:
+        return found.st_size
+    end = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+    if end < found.st_size:
+        problems.append(
+            f"damaged from byte {end}: nothing was written from there to some later byte"
+        )
+    return end
 
 
 @dataclass(frozen=True)

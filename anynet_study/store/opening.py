@@ -19,12 +19,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.core import arrow
-from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.errors import UnreadableError, UserError, first_line
 from anynet_study.core.metrics import CURVES, words_an_image
 from anynet_study.store.hdf5 import (
     DAMAGE,
     LayoutError,
     Objects,
+    check_disk,
+    checksums,
     get_text,
     get_texts,
     is_text,
@@ -114,30 +116,45 @@ def opened(path: Path) -> h5py.File:
 
 @contextmanager
 def naming_damage(path: Path) -> Iterator[None]:
-    """Turn every exception that reading a damaged file raises into a UserError that names it."""
+    """Turn what reading a damaged file raises into an UnreadableError that names file and array.
+
+    A disk that fails (EIO) is told from a damaged file, which has to be made again.
+    """
     try:
         yield
     except UserError:
         raise
     except DAMAGE as error:
-        if not h5py.is_hdf5(path):
-            raise UserError(f"{path}: not a results store (not an HDF5 file)") from None
-        raise UserError(
-            f"{path}: the store is damaged ({first_line(error)}); move it away and collect it again"
-        ) from error
+        check_disk(path, error)
+        raise UnreadableError(f"{path}: {_damage(path, error)}") from error
+
+
+def _damage(path: Path, error: Exception) -> str:
+    """What cannot be read of a file, as far as a second look shows it."""
+    if not h5py.is_hdf5(path):
+        return "not a results store (not an HDF5 file)"
+    what = f"the store is damaged ({first_line(error)})"
+    try:
+        with opened(path) as file:
+            checksums(Objects(file))
+    except LayoutError as found:
+        what = f"the store is damaged: {found}"
+    except DAMAGE:
+        pass  # no array can be named
+    return f"{what}; move it away and collect it again"
 
 
 def stored_json(text: object, kind: type[T], where: str) -> T:
     """The value of a stored JSON text, empty if there is no text.
 
-    Raises UserError if it is not of the type `kind`.
+    Raises UnreadableError if it is not of the type `kind`.
     """
     try:
         found = json.loads(text) if isinstance(text, str) and text else kind()
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, kind):
-        raise UserError(f"{where}: not a JSON {'list' if kind is list else 'object'}")
+        raise UnreadableError(f"{where}: not a JSON {'list' if kind is list else 'object'}")
     return found
 
 
@@ -153,7 +170,10 @@ def _check(path: Path, file: h5py.File) -> None:
 
 
 def check_layout(there: Objects) -> None:
-    """Raises LayoutError for the first thing in a store that is not as `layout` says."""
+    """Raises LayoutError for the first thing in a store that is not as `layout` says.
+
+    OSError for what HDF5 cannot read.
+    """
     try:
         _check_root(there)
         tables = {name: _check_table(there, name) for name in _NEEDED if name in there}
@@ -167,7 +187,7 @@ def check_layout(there: Objects) -> None:
                 _check_predictions(
                     there, group, "row", evaluations["predicted"], tables["datasets"]
                 )
-    except LayoutError:
+    except (LayoutError, OSError):  # the latter is of what is stored, not of how it is laid out
         raise
     except DAMAGE as error:
         raise LayoutError("/", f"cannot be read: {first_line(error)}") from error

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.errors import DoesNotApplyError, UserError, first_line
 from anynet_study.core.files import read_regular
 from anynet_study.store.hdf5 import get_text, read_texts
 from anynet_study.store.layout import prediction_group, scores_file
@@ -84,7 +84,7 @@ def kind_of(group: h5py.Group) -> str:
 def predictions_in(file: h5py.File, dataset: str, evaluation: str = "") -> h5py.Group:
     """The group of predictions on a dataset, or on an evaluation of the runs on it.
 
-    Raises UserError where there is none.
+    Raises DoesNotApplyError where there is none.
     """
     group = file.get(prediction_group(dataset, evaluation))
     if group is not None:
@@ -97,4 +97,4 @@ def predictions_in(file: h5py.File, dataset: str, evaluation: str = "") -> h5py.
         what = f"on {dataset}"
         there = [get_text(group, "dataset") for group in prediction_groups(file)]
     said = f"there are: {', '.join(there)}" if there else "there are none at all"
-    raise UserError(f"no predictions {what}; {said}")
+    raise DoesNotApplyError(f"no predictions {what}; {said}")

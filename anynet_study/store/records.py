@@ -7,6 +7,7 @@ the store, its tables and its comparison follow, and records without the column 
 No version is raised for it.
 """
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -205,9 +206,17 @@ class RecordKind(Generic[Record]):
         return self.record(**values)
 
     def paths(self, folder: Path) -> list[Path]:
-        """Their journals in a folder, sorted by name; none if the folder does not exist."""
-        there = (path for path in folder.glob(f"*{SUFFIX}") if path.is_file())
-        return sorted(filter(self.owns, there))
+        """Their journals in a folder, sorted by name; none if the folder does not exist.
+
+        Raises OSError for a folder that cannot be listed: it may hold any.
+        """
+        try:
+            names = os.listdir(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            if os.path.lexists(folder):
+                raise
+            return []
+        return sorted(path for name in names if self.owns(path := folder / name))
 
     def owns(self, path: Path) -> bool:
         """Whether a file, by its name, is one of their journals, or could become one."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import DoesNotApplyError, UnreadableError, UserError, counted
 from anynet_study.core.metrics import CURVES, from_words
 from anynet_study.store.hdf5 import LayoutError, Objects, read_texts
 from anynet_study.store.layout import TableName
@@ -345,7 +345,7 @@ class Results(ABC):
         """Count a dataset by class; None without predictions, or if images have several classes."""
         try:
             labels = self.labels(dataset["dataset"])
-        except UserError:  # no predictions
+        except DoesNotApplyError:  # no predictions
             return None
         known = None if labels is None else labels < dataset["classes"]
         if labels is None or known is None or len(labels) > dataset["test_images"]:
@@ -417,7 +417,8 @@ class ResultStore(Results):
             try:
                 check_layout(Objects(file))
             except LayoutError as error:
-                raise UserError(f"{self.path}: {error}: not a store of anynet-study") from error
+                told = f"{self.path}: {error}: not a store of anynet-study"
+                raise UnreadableError(told) from error
 
     def __repr__(self) -> str:
         with self.opened() as file:
@@ -471,7 +472,9 @@ class ResultStore(Results):
         with self.opened() as file:
             group = predictions_in(file, dataset)
             if kind_of(group) == "labels":
-                raise UserError(f"{dataset}: its images have several classes: see label_matrices")
+                raise DoesNotApplyError(
+                    f"{dataset}: its images have several classes: see label_matrices"
+                )
             return group["labels"][()] if "labels" in group else None
 
     @property
@@ -489,6 +492,12 @@ class ResultStore(Results):
         """What made the store, as given to `collect`; and when, as `created`."""
         with self.opened() as file:
             return provenance_in(file)
+
+    @property
+    def version(self) -> int:
+        """Of its layout (`layout.SCHEMA_VERSION`)."""
+        with self.opened() as file:
+            return int(file.attrs["schema_version"])
 
     @property
     def planned_runs(self) -> int | None:

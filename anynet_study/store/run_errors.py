@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.metrics import CURVES, Metric
 
 if TYPE_CHECKING:
@@ -112,13 +112,13 @@ def in_order(
 
 
 def check_alike(dataset: str, evaluations: "pd.DataFrame") -> None:
-    """Raises UserError where a name in `evaluations` stands for unlike evaluations."""
+    """Raises DoesNotApplyError where a name in `evaluations` stands for unlike evaluations."""
     pairs = evaluations[["evaluation", "evaluation_id"]].astype(str).drop_duplicates()
     twice = pairs[pairs["evaluation"].duplicated(keep=False)].sort_values("evaluation")
     if len(twice):
         name = twice["evaluation"].iloc[0]
         ids = sorted(twice["evaluation_id"][twice["evaluation"] == name])[:2]
-        raise UserError(
+        raise DoesNotApplyError(
             f"{name} on {dataset} is several evaluations ({', '.join(ids)}): errors of it cannot "
             f"be put together"
         )

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.core import arrow
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
+from anynet_study.core.files import read_regular
 from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.layout import TableName
 from anynet_study.store.querying import select
@@ -187,12 +188,12 @@ class ResultStores(Results):
         return known[0] if known else None
 
     def _answers(self, ask: Callable[[int], Answer]) -> list[Answer]:
-        """The answers of the stores that do not refuse. Raises UserError if all refuse."""
+        """The answers of the stores that have one. Raises DoesNotApplyError if none has."""
         found, refusals = [], []
         for number in range(len(self.stores)):
             try:
                 found.append(ask(number))
-            except UserError as error:
+            except DoesNotApplyError as error:
                 refusals.append(error)
         if not found:
             raise refusals[0]
@@ -354,7 +355,7 @@ def find_store(where: str | Path) -> ResultStore:
             store = ResultStore(place)
             made, said = _study_name(store.provenance.get("sweep", "")), ""
             if (sweep := place.parent / "sweep.yaml").is_file():
-                said = _study_name(sweep.read_text(encoding="utf-8", errors="replace"))
+                said = _study_name(read_regular(sweep).decode("utf-8", "replace"))
             if made and said and made != said:
                 raise UserError(f"{place}: holds the results of the study {made}, not of {said}")
             return store

@@ -22,13 +22,16 @@ from anynet_study.core.metrics import (
     auroc_interval,
     error_interval,
     from_words,
-    prediction_error,
 )
 from anynet_study.core.sql import unknown_column
 from anynet_study.store.hdf5 import get_text, get_texts, is_text, read_distinct
 from anynet_study.store.layout import COLUMNS
 from anynet_study.store.opening import stored_json, stored_values
-from anynet_study.store.predictions import kind_of, prediction_groups, read_scores
+from anynet_study.store.predictions import (
+    kind_of,
+    prediction_groups,
+    read_scores,
+)
 from anynet_study.store.records import (
     NO_PREDICTION,
     RECORDS,
@@ -211,33 +214,6 @@ def predicted_runs(
         for row, said in zip(group["run"][:most].tolist(), group["classes"][:most], strict=True):
             if (said < NO_PREDICTION).all() and (several or (truth < NO_PREDICTION).all()):
                 yield row, truth, from_words(said, classes) if several else said, classes
-
-
-OTHER_LABELS = "the labels of its test images are not those that its runs were tested on"
-
-
-def contradicted(file: h5py.File) -> list[str]:
-    """Datasets whose labels give other errors, with the predictions on them, than the runs had.
-
-    One of the first runs on each dataset is compared: the labels are those of all of them.
-    """
-    runs = runs_table(file, ["dataset", "metric", "error", "status"])
-    found: dict[str, bool] = {}
-    for row, truth, guesses, classes in predicted_runs(file, most=COMPARED):
-        (run,) = runs.slice(row, 1).to_pylist()
-        name = run["dataset"]
-        known = run["metric"] in (*OF_PREDICTIONS, "top1") and run["status"] == "completed"
-        if known and name not in found:
-            legal = max(truth.max(initial=0), guesses.max(initial=0)) < classes
-            error = prediction_error(run["metric"], truth, guesses, classes) if legal else np.inf
-            found[name] = abs(error - run["error"]) > ROUNDING
-    return [name for name, wrong in found.items() if wrong]
-
-
-#: Runs of a dataset that are looked at until one has an error on its predictions.
-COMPARED = 10
-#: Of an error in percent that was computed in other arithmetic.
-ROUNDING = 1e-3
 
 
 def curves_table(

@@ -330,19 +330,25 @@ def test_a_damaged_store_is_built_anew_from_the_journals(tmp_path: Path) -> None
     assert stores_equal(out, tmp_path / "before.h5") == []
 
 
-def test_a_store_with_runs_that_are_in_no_journal_any_more_is_kept(tmp_path: Path) -> None:
+def test_a_store_with_runs_that_are_in_no_journal_any_more_is_replaced_anew_alone_and_kept(
+    tmp_path: Path,
+) -> None:
     write_journal(tmp_path / "journals" / "a.arrow", [record(0), record(1)])
     gone = write_journal(tmp_path / "journals" / "b.arrow", [record(2), record(1, started=0.0)])
     gather(tmp_path)
     gone.unlink()
-    report = gather(tmp_path)
+    before = (tmp_path / "results.h5").read_bytes()
+    with pytest.raises(UserError, match=r"1 runs of results.h5 are in no journal .*--restore"):
+        gather(tmp_path)
+    assert (tmp_path / "results.h5").read_bytes() == before
+    report = gather(tmp_path, anew=True)
     kept = "results-kept-1.h5"
     told = f"journals: 1 runs of the store before are in none any more; kept: {kept}"
     assert report.problems == [told]
     assert (report.runs, len(ResultStore(tmp_path / kept).runs())) == (2, 3)
     assert gather(tmp_path).problems == []
     (tmp_path / "journals" / "a.arrow").unlink()
-    assert gather(tmp_path).problems[0].endswith("2.h5")
+    assert gather(tmp_path, anew=True).problems[0].endswith("2.h5")
     assert len(ResultStore(tmp_path / kept).runs()) == 3
 
 

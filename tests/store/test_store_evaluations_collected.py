@@ -57,10 +57,14 @@ def test_of_several_records_the_first_is_kept_and_none_without_its_run(folder: P
     assert (report.new, report.evaluations, report.problems) == (1, len(EVALUATIONS) + 1, [])
 
 
-def test_a_store_with_evaluations_that_are_in_no_journal_any_more_is_kept(folder: Path) -> None:
+def test_a_store_with_evaluations_that_are_in_no_journal_stays(
+    folder: Path,
+) -> None:
     (folder / "journals" / "1.evaluations.arrow").unlink()
     told = "journals: 5 evaluations of the store before are in none any more; kept: "
-    assert gather(folder).problems == [f"{told}results-kept-1.h5"]
+    with pytest.raises(UserError, match=r"5 evaluations of results.h5 are in no journal"):
+        gather(folder)
+    assert gather(folder, anew=True).problems == [f"{told}results-kept-1.h5"]
     assert len(ResultStore(folder / "results-kept-1.h5").evaluations()) == len(EVALUATIONS)
     assert len(ResultStore(folder / "results.h5").evaluations()) == 5
     assert gather(folder).problems == []

@@ -3,20 +3,34 @@
 import hashlib
 import json
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import yaml
 from command import in_this_process
 from import_factory import imported, written
-from store_factory import as_ordinary_user, datasets, failed, make_store, record, write_journal
+from store_factory import (
+    as_ordinary_user,
+    datasets,
+    failed,
+    make_store,
+    population,
+    record,
+    write_journal,
+)
 
 from anynet_study.core.errors import UserError
 from anynet_study.design_space import DesignSpace, Population
 from anynet_study.store import ResultStore, collect, stores_equal
-from anynet_study.store.exporting import export, import_bundle
+from anynet_study.store.exporting import export, import_bundle, verify_bundle
+from anynet_study.store.publishing import keys_in
 
 RUNS = [record(number) for number in range(12)]
 
@@ -207,3 +221,153 @@ def test_other_results_are_not_overwritten(bundle: Path, tmp_path: Path) -> None
     with pytest.raises(UserError, match="holds other results; give another -o"):
         import_bundle(bundle, other)
     assert other.read_bytes() == before
+
+
+SWEEP = """
+name: tiny
+question: see http://anna:hunter22@git.internal/x and /home/anna/notes/a.txt
+datasets: {digits: {per_class: 20}}
+launch:
+  backend: rewritten
+  workers: 3
+  slurm:
+    account: acct-42
+    setup: ["export WANDB_API_KEY=abcdef123456", source /home/anna/env.sh]
+"""
+#: What nobody else should read of this store.
+PRIVATE = ("anna", "hunter22", "acct-42", "abcdef123456", "node1", "worker-a-31-99")
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> ResultStore:
+    """A store that knows where and how its runs were made."""
+    records = [
+        replace(record(number), host="node1.lan", message="none at node1.lan:/scratch/anna/x")
+        for number in range(3)
+    ]
+    write_journal(tmp_path / "journals" / "worker-a-31-99.arrow", records)
+    out = tmp_path / "results.h5"
+    told = {"sweep": SWEEP, "question": "see http://anna:hunter22@git.internal/x"}
+    collect(tmp_path / "journals", out, population(), datasets(), None, told)
+    return ResultStore(out)
+
+
+def private_in(folder: Path) -> set[str]:
+    """Which of PRIVATE stand in a file, as bytes or in a table of Parquet, which is compressed."""
+    content = [path.read_bytes() for path in folder.iterdir()]
+    content += [pq.read_table(path).to_pandas().to_csv().encode() for path in folder.glob("*.pa*")]
+    return {word for word in PRIVATE if any(word.encode() in one for one in content)}
+
+
+def test_where_and_how_jobs_ran_is_not_published(private: ResultStore, tmp_path: Path) -> None:
+    left_out = export(private, tmp_path / "release").left_out
+    assert private_in(tmp_path / "release") == set()
+    assert left_out[0] == "launch options: workers, slurm.account, slurm.setup"
+    assert len(left_out) == 4
+    sweep = yaml.safe_load((tmp_path / "release" / "sweep.yaml").read_text())
+    assert sweep["launch"] == {"backend": "rewritten"}
+    assert sweep["question"] == "see http://git.internal/x and .../a.txt"
+    published = ResultStore(tmp_path / "release" / "results.h5")
+    assert stores_equal(private, published) == []
+    assert set(published.runs()["message"]) == {"none at [host]:.../x"}
+    assert list(verify_bundle(tmp_path / "release")) == []
+
+
+def test_all_is_published_where_that_is_asked_for_and_keys_are_found_then(
+    private: ResultStore, tmp_path: Path
+) -> None:
+    release = tmp_path / "release"
+    assert export(private, release, with_launch=True).left_out == []
+    assert (release / "results.h5").read_bytes() == private.path.read_bytes()
+    assert private_in(release) == set(PRIVATE)
+    found = list(verify_bundle(release))
+    assert {it.repair for it in found} == {"key"}
+    assert {it.where for it in found} == {"README.md", "sweep.yaml", "results.h5/provenance"}
+    assert not any("abcdef123456" in it.what or "hunter22" in it.what for it in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("export HF_TOKEN=abcdefgh", "password: correct-horse", "https://me:secret1@host/x"),
+        *("AKIAIOSFODNN7EXAMPLE", "ghp_" + "a1" * 18, "-----BEGIN RSA PRIVATE KEY-----"),
+    ],
+)
+def test_what_looks_like_a_key(text: str) -> None:
+    assert len(keys_in(f"before {text} after")) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tokens: 3",
+        "password: null",
+        "https://host/a:b",
+        "content_hash: " + "ab" * 32,
+        "monkey=banana1",
+    ],
+)
+def test_what_does_not(text: str) -> None:
+    assert keys_in(text) == []
+
+
+def remade(bundle: Path) -> None:
+    """Make the sums fit again, as anybody can."""
+    names = sorted(path.name for path in bundle.iterdir() if path.name != "SHA256SUMS")
+    lines = [f"{hashlib.sha256((bundle / it).read_bytes()).hexdigest()}  {it}\n" for it in names]
+    (bundle / "SHA256SUMS").write_text("".join(lines))
+
+
+def reversed_column(bundle: Path) -> str:
+    table = pq.read_table(bundle / "errors.parquet")
+    backwards = pa.array(table.column(1).to_pylist()[::-1])
+    pq.write_table(table.set_column(1, table.column_names[1], backwards), bundle / "errors.parquet")
+    return "errors.parquet"
+
+
+def a_row_less(bundle: Path) -> str:
+    pq.write_table(pq.read_table(bundle / "runs.parquet")[1:], bundle / "runs.parquet")
+    return "runs.parquet"
+
+
+def a_table_gone(bundle: Path) -> str:
+    (bundle / "curves.parquet").unlink()
+    return "curves.parquet"
+
+
+def another_file(bundle: Path) -> str:
+    (bundle / "more.parquet").write_bytes(b"x")
+    return "more.parquet"
+
+
+def another_sweep(bundle: Path) -> str:
+    (bundle / "sweep.yaml").write_text("name: other\n")
+    return "sweep.yaml"
+
+
+def another_readme(bundle: Path) -> str:
+    text = (bundle / "README.md").read_text()
+    (bundle / "README.md").write_text(text.replace("Errors are in percent", "All errors are zero"))
+    return "README.md"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [reversed_column, a_row_less, a_table_gone, another_file, another_sweep, another_readme],
+)
+def test_sums_made_again_do_not_hide_what_the_store_does_not_say(
+    bundle: Path, change: Callable[[Path], str]
+) -> None:
+    assert list(verify_bundle(bundle)) == []
+    changed = change(bundle)
+    remade(bundle)
+    assert {it.where for it in verify_bundle(bundle)} == {changed}
+
+
+def test_a_file_without_a_sum_is_named(bundle: Path) -> None:
+    sums = (bundle / "SHA256SUMS").read_text().splitlines(keepends=True)
+    (bundle / "SHA256SUMS").write_text("".join(it for it in sums if "errors.parquet" not in it))
+    reversed_column(bundle)
+    found = {(it.where, it.what) for it in verify_bundle(bundle)}
+    assert ("errors.parquet", "has no line in SHA256SUMS") in found
+    assert len(found) == 2

@@ -1,13 +1,13 @@
 """What analyses are built of: tables of several parts, room on a figure, phrases."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from anynet_study.analysis.analysis import check_room
 from anynet_study.analysis.plots import wording
-from anynet_study.core.errors import UserError, listed
+from anynet_study.core.errors import DoesNotApplyError, listed
 
 #: Tables by what tells them apart, each made when it is its turn.
 Parts = dict[tuple[str, ...], Callable[[], pd.DataFrame]]
@@ -44,17 +44,29 @@ def stacked(
             own = dict(zip(keys, values, strict=True))
             averages += [own | row for row in part.attrs.get("averages", [])]
             attrs |= part.attrs
-        except UserError as error:
+        except DoesNotApplyError as error:
             refused.append(str(error))
             part = pd.DataFrame({"note": [str(error)]})
         named = pd.DataFrame(dict(zip(keys, values, strict=True)), index=part.index)
         made.append(pd.concat([named, part], axis="columns"))
         report(len(made) / len(parts))
     if len(refused) == len(made):
-        raise UserError(refused[0] if refused else "there is nothing to compare")
+        raise DoesNotApplyError(refused[0] if refused else "there is nothing to compare")
     table = pd.concat([part for part in made if len(part)], ignore_index=True)
     table = table.fillna({"note": ""}) if "note" in table else table
     table.attrs = attrs | ({"averages": averages} if averages else {})
+    return table
+
+
+def one_of(column: str, parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One table of several of the same columns; its first `column` says which a row is of.
+
+    What is said of it as a whole (`attrs`) is what is said of the first.
+    """
+    table = pd.concat([part.assign(**{column: name}) for name, part in parts.items()])
+    table.insert(0, column, table.pop(column))
+    table = table.reset_index(drop=True)
+    table.attrs = next(iter(parts.values())).attrs
     return table
 
 
@@ -73,7 +85,7 @@ def drawable_errors(errors: pd.DataFrame) -> pd.DataFrame:
     """The errors of the datasets that have any; a panel each."""
     known = errors.dropna(axis="columns", how="all")
     if known.empty:
-        raise UserError("no run has an error")
+        raise DoesNotApplyError("no run has an error")
     check_room(known.shape[1])
     return known
 

@@ -12,7 +12,7 @@ from anynet_study.analysis.analyses.building import Parts, drawable_errors, stac
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,7 +89,9 @@ def bins(study: Study) -> pd.DataFrame:
     """The mean accuracy of the ten best among architectures of few, more and many parameters."""
     population = study.architectures.set_index("architecture")
     if "parameters" not in population or population["parameters"].nunique() < 2:
-        raise UserError("the architectures' numbers of parameters are not known, or all the same")
+        raise DoesNotApplyError(
+            "the architectures' numbers of parameters are not known, or all the same"
+        )
     errors = apr.check_errors(study.errors, 0)
     parts: Parts = {
         (str(name),): partial(

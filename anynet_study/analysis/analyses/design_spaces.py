@@ -15,7 +15,7 @@ from anynet_study.analysis.analyses.building import Parts, stacked
 from anynet_study.analysis.analysis import Analysed, Analysis, Options, StudyFigure
 from anynet_study.analysis.apr.error_tables import FEWEST
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError, amount
+from anynet_study.core.errors import DoesNotApplyError, UserError, amount
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,7 +65,7 @@ class Spaces(Analysed):
         attrs = next(iter(parts.values())).attrs
         filled = [part.assign(space=space) for space, part in parts.items() if len(part)]
         if not filled:
-            raise UserError("needs numbers that describe the models")
+            raise DoesNotApplyError("needs numbers that describe the models")
         table = pd.concat(filled, ignore_index=True)
         table = table[["space", *(column for column in table if column != "space")]]
         table.attrs = attrs
@@ -250,7 +250,7 @@ def arrange_summary(table: pd.DataFrame) -> pd.DataFrame:
 def pairs(spaces: Spaces) -> pd.DataFrame:
     """Every two spaces."""
     if len(spaces.errors) < 2:
-        raise UserError("needs two design spaces")
+        raise DoesNotApplyError("needs two design spaces")
     return apr.compare_spaces(spaces.errors, spaces.weights, **spaces.options.intervals)
 
 
@@ -263,7 +263,7 @@ OF_SHARED |= {"improved": "share_better", "estimate": "estimate", "low": "low", 
 def shared(spaces: Spaces) -> pd.DataFrame:
     """Every two spaces, model by model: those that both have."""
     if spaces.weights is not None:
-        raise UserError("shared models are compared where all models count alike")
+        raise DoesNotApplyError("shared models are compared where all models count alike")
     errors = {name: column.to_frame("error") for name, column in spaces.errors.items()}
     parts: Parts = {
         (a, b): partial(apr.agreement, errors[b], errors[a], **spaces.options.correlating)
@@ -271,7 +271,7 @@ def shared(spaces: Spaces) -> pd.DataFrame:
         if len(errors[a].index.intersection(errors[b].index)) >= FEWEST
     }
     if not parts:
-        raise UserError(f"no two design spaces share {FEWEST} models")
+        raise DoesNotApplyError(f"no two design spaces share {FEWEST} models")
     table = stacked(("a", "b"), parts)
     attrs = {name: it for name, it in table.attrs.items() if name != "family"}  # no verdicts
     table = table[["a", "b", *OF_SHARED]].rename(columns=OF_SHARED)

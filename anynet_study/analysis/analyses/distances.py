@@ -9,7 +9,7 @@ from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 #: The distance that is compared, and the ends of its interval.
 DISTANCE = {"fid_corrected": "distance", "fid_low": "distance_low", "fid_high": "distance_high"}
@@ -26,7 +26,7 @@ def distance(study: Study) -> pd.DataFrame:
     named = {*known["a"], *known["b"]}
     there = [name for name in study.errors.columns if name in named]
     if len(there) < 2:
-        raise UserError(_none_between(named))
+        raise DoesNotApplyError(_none_between(named))
     found = apr.correlations(study.errors[there], **study.weighted)
     keys = [frozenset(pair) for pair in zip(found["source"], found["target"], strict=True)]
     rows = known.assign(pair=list(map(frozenset, zip(known["a"], known["b"], strict=True))))
@@ -37,7 +37,7 @@ def distance(study: Study) -> pd.DataFrame:
     table = found[columns].assign(pair=keys).join(rows, on="pair", how="inner")
     table = table.drop(columns="pair").sort_values("distance", kind="stable", ignore_index=True)
     if table.empty:
-        raise UserError(_none_between(named))
+        raise DoesNotApplyError(_none_between(named))
     table.attrs = found.attrs | {"remarks": [over_pairs(table)]}
     return table[["source", "target", *DISTANCE.values(), "estimate", "low", "high", "n"]]
 

@@ -10,7 +10,7 @@ from anynet_study.analysis.analyses.building import Parts, some, stacked
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.apr.predictions import UNKNOWN
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 #: The name of a dataset's own test set.
 OWN = "test"
@@ -116,7 +116,9 @@ def _among_all(study: Study, dataset: str) -> pd.DataFrame:
     predicted = study.predicted(dataset, OWN, study.best(dataset, COMPARED))
     known = np.unique(predicted.labels[predicted.labels != UNKNOWN])
     if len(known) < 3:
-        raise UserError(f"the labels of {dataset} have {len(known)} classes: no smaller sets")
+        raise DoesNotApplyError(
+            f"the labels of {dataset} have {len(known)} classes: no smaller sets"
+        )
     sizes = [len(known), *(max(2, round(share * len(known))) for share in SHARES)]
     sets = apr.nested_label_sets(len(known), list(dict.fromkeys(sizes)), study.options.seed)
     named = {name: known[list(places)].tolist() for name, places in sets.items()}
@@ -142,7 +144,7 @@ def drawn_label_sets(study: Study) -> pd.DataFrame:
     table = study.table("label-sets")
     known = table[(table["chosen_among"] == "all classes") & table["architecture"].notna()]
     if known.empty:
-        raise UserError("no predictions among all classes are stored")
+        raise DoesNotApplyError("no predictions among all classes are stored")
     return known[known["dataset"] == known["dataset"].iloc[0]]
 
 

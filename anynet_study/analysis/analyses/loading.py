@@ -16,7 +16,14 @@ from anynet_study.analysis.analyses.registry import ANALYSES, known_analyses
 from anynet_study.analysis.analysis import Options
 from anynet_study.analysis.apr import Roles
 from anynet_study.analysis.study import ImagePredictions, Inputs, Study
-from anynet_study.core.errors import UserError, counted, first_line, nearest, some_of
+from anynet_study.core.errors import (
+    DoesNotApplyError,
+    UserError,
+    counted,
+    first_line,
+    nearest,
+    some_of,
+)
 from anynet_study.core.metrics import EvaluationKind
 from anynet_study.core.sheets import is_table
 from anynet_study.store import ResultStore, StorePart, find_store, stored_json
@@ -159,7 +166,7 @@ class DatasetOptions:
         names = [str(name) for name in datasets["dataset"]]
         roles, stored = self.roles, None
         if "role" in datasets:
-            with suppress(UserError):
+            with suppress(DoesNotApplyError):
                 stored = Roles.from_datasets(datasets)
         if stored is not None and roles in (None, stored.source):
             roles = stored
@@ -423,26 +430,25 @@ class StoreInputs(Inputs):
         """Predictions of the first replicates of these architectures, as far as they are stored.
 
         `test_set` is "test", or an evaluation on the dataset's own images, such as turned ones.
-        Raises UserError where there are no predictions, or no true classes.
+        Raises DoesNotApplyError where there are no predictions, or no true classes.
         """
         labels = self._labels(dataset)
         named = dataset if test_set == OWN else f"{test_set} of {dataset}"
+        if test_set != OWN:
+            self._check_own_images(dataset, test_set)
         try:
             if test_set == OWN:
                 runs, predictions = self.store.predictions(dataset)
             else:
-                self._check_own_images(dataset, test_set)
                 runs, predictions = self.store.evaluation_predictions(dataset, test_set)
-        except UserError as error:
-            if str(error).startswith("no predictions"):
-                raise UserError(f"no predictions on {named} are stored") from None
-            raise
+        except DoesNotApplyError:
+            raise DoesNotApplyError(f"no predictions on {named} are stored") from None
         runs = runs.reset_index(drop=True)
         chosen = runs[(runs["recipe"] == self.recipe) & runs["architecture"].isin(architectures)]
         first = chosen.sort_values("replicate", kind="stable").drop_duplicates("architecture")
         if len(first) < 2:
             told = counted(len(first), "architecture")
-            raise UserError(f"predictions on {named} are stored of {told}; two are needed")
+            raise DoesNotApplyError(f"predictions on {named} are stored of {told}; two are needed")
         places = np.sort(first.index.to_numpy())
         known = list(runs["architecture"].iloc[places])
         names = stored_json(self._row(dataset).get("class_names"), list, "class_names")
@@ -451,13 +457,13 @@ class StoreInputs(Inputs):
     def _labels(self, dataset: str) -> NDArray[np.uint16]:
         try:
             labels = self.store.labels(dataset)
-        except UserError:
-            raise UserError(f"no predictions on {dataset} are stored") from None
+        except DoesNotApplyError:
+            raise DoesNotApplyError(f"no predictions on {dataset} are stored") from None
         if labels is None:
-            raise UserError(f"the true classes of {dataset}'s test images are not stored")
+            raise DoesNotApplyError(f"the true classes of {dataset}'s test images are not stored")
         images = self._row(dataset)["test_images"]
         if not np.isnan(images) and len(labels) > images:
-            raise UserError(f"the images of {dataset} have several classes each")
+            raise DoesNotApplyError(f"the images of {dataset} have several classes each")
         return labels
 
     def _check_own_images(self, dataset: str, evaluation: str) -> None:
@@ -466,7 +472,7 @@ class StoreInputs(Inputs):
             if (where, name) == (dataset, evaluation):
                 own = identity.get("content_hash") == row["content_hash"]
                 if not own or len(identity.get("classes") or []) not in (0, row["classes"]):
-                    raise UserError(
+                    raise DoesNotApplyError(
                         f"{evaluation} of {dataset} has other images than the own test set: their "
                         "true classes are not stored"
                     )

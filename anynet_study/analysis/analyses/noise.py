@@ -8,7 +8,7 @@ from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analysis import Analysis, StudyFigure, check_room
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import NO_REPLICATES, Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 #: Lines of architectures that a reader can follow at all.
 MOST_LINES = 200
@@ -25,7 +25,7 @@ def noise(study: Study) -> pd.DataFrame:
     """Variance within and between architectures, and the ceiling of correlations."""
     table = apr.noise_ceiling(study.replicates, study.options.method, study.options.level)
     if table.empty:
-        raise UserError(NO_REPLICATES)
+        raise DoesNotApplyError(NO_REPLICATES)
     return table
 
 
@@ -39,14 +39,6 @@ def replicates_of(study: Study, names: Sequence[str]) -> pd.DataFrame | None:
     noise = known_noise(study)
     known = set() if noise is None else set(noise.loc[noise["icc"] > 0, "dataset"])
     return study.replicates if set(names) <= known and study.options.method != "kendall" else None
-
-
-def measured_and_freed(parts: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """One table of the same rows as measured and, where it is known, freed of noise."""
-    table = pd.concat([part.assign(errors=name) for name, part in parts.items()], ignore_index=True)
-    table.insert(0, "errors", table.pop("errors"))
-    table.attrs = parts[MEASURED].attrs
-    return table
 
 
 def cut(table: pd.DataFrame, bounds: Mapping[str, float | pd.Series]) -> pd.DataFrame:

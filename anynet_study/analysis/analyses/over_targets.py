@@ -3,17 +3,17 @@
 import pandas as pd
 
 from anynet_study.analysis import apr
+from anynet_study.analysis.analyses.building import one_of
 from anynet_study.analysis.analyses.noise import (
     FREED,
     MEASURED,
     cut,
-    measured_and_freed,
     replicates_of,
 )
 from anynet_study.analysis.analysis import Analysis
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 
 def over_targets(study: Study) -> pd.DataFrame:
@@ -21,7 +21,7 @@ def over_targets(study: Study) -> pd.DataFrame:
     roles = study.roles
     roles.check(study.errors.columns)
     if len(roles.targets) < 2:
-        raise UserError("the study has one target: nothing varies between targets")
+        raise DoesNotApplyError("the study has one target: nothing varies between targets")
     proxies = [roles.source, *(name for name in roles.family if name != roles.source)]
     how = (proxies, [*roles.targets])
     parts = {MEASURED: apr.compare_proxies(study.errors, *how, **study.weighted)}
@@ -30,7 +30,7 @@ def over_targets(study: Study) -> pd.DataFrame:
         parts[FREED] = apr.compare_proxies(
             study.errors, *how, replicates=replicates, **study.weighted
         )
-    table = measured_and_freed(parts)
+    table = one_of("errors", parts)
     most = table["minus"].eq("").map({True: 1.0, False: 2.0})
     return cut(table, {"estimate": most, "estimate_without": most})
 

@@ -1,10 +1,11 @@
 """Analyses that are anybody's join those of the package: they are checked, and fail in one line."""
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import pandas as pd
 from pandas.api import types
@@ -12,9 +13,11 @@ from pandas.api import types
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.apr.error_tables import check_frame
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.errors import DoesNotApplyError, UnreadableError, UserError, first_line
 from anynet_study.core.functions import guarded, open_instance
 
+P = ParamSpec("P")
+R = TypeVar("R")
 #: The group of entry points by which installed packages add analyses.
 GROUP = "anynet_study.analyses"
 SHOWN = ("", "open", "folded")
@@ -27,8 +30,9 @@ def own_analyses(texts: Sequence[str]) -> dict[str, Analysis[Study]]:
 
     Installed packages name theirs as entry points of GROUP; `texts` are MODULE:NAME, also of files
     in this folder. Raises UserError for what is no `Analysis`, and for one that declares what there
-    is not. The functions of those that are returned raise UserError alone, with the reason: an
-    analysis that fails is left out as any other that cannot be made.
+    is not. The functions of those that are returned raise DoesNotApplyError with the reason: an
+    analysis that fails is left out as any other that cannot be made. What cannot be read of the
+    study stays an UnreadableError.
     """
     found = {}
     installed = {it.value: f"entry point {it.name}" for it in entry_points(group=GROUP)}
@@ -96,6 +100,7 @@ def _making_table(function: Callable[..., Any], what: str) -> Callable[..., pd.D
     """A table with all that is to be shown in columns whose names are different texts."""
     call = guarded(function, what, passed=(UserError,))
 
+    @_left_out
     def made(of: Any) -> pd.DataFrame:
         table: pd.DataFrame = call(of)
         check_frame(table, what)
@@ -114,6 +119,7 @@ def _drawing(function: Callable[..., Any], what: str) -> Callable[..., Any]:
     """A matplotlib Figure that can be rendered."""
     call = guarded(function, what, passed=(UserError,))
 
+    @_left_out
     def drawn(study: Study, data: pd.DataFrame) -> Any:
         from matplotlib.figure import Figure
 
@@ -130,13 +136,30 @@ def _drawing(function: Callable[..., Any], what: str) -> Callable[..., Any]:
     return drawn
 
 
+def _left_out(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, of which each UserError is a reason to leave it out but what is unreadable."""
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (DoesNotApplyError, UnreadableError):
+            raise
+        except UserError as error:
+            raise DoesNotApplyError(str(error)) from error
+
+    return called
+
+
 def _saying(function: Callable[..., Any], what: str) -> Callable[..., list[str]]:
     """Sentences, or in their place the reason why there are none."""
-    call = guarded(function, f"{what}: say")
+    call = guarded(function, f"{what}: say", passed=(UnreadableError,))
 
     def said(study: Study, table: pd.DataFrame) -> list[str]:
         try:
             sentences = call(study, table)
+        except UnreadableError:
+            raise
         except UserError as error:
             return [f"No sentences: {error}."]
         if isinstance(sentences, list) and all(isinstance(it, str) for it in sentences):

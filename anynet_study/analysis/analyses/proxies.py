@@ -25,7 +25,7 @@ from anynet_study.analysis.analysis import (
 from anynet_study.analysis.apr.proxies import DIFFERENCE_ENDS
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,7 +78,7 @@ def matched_pairs(study: Study) -> list[tuple[str, str]]:
     roles = study.roles
     pairs = [(roles.closest_member(classes), target) for target, classes in roles.targets.items()]
     if all(member == roles.source for member, _ in pairs):
-        raise UserError(f"to every target {roles.source} itself is closest in class count")
+        raise DoesNotApplyError(f"to every target {roles.source} itself is closest in class count")
     return pairs
 
 
@@ -87,7 +87,7 @@ def family_pairs(study: Study) -> list[tuple[str, str]]:
     roles = study.roles
     pairs = [(roles.source, member) for member in roles.family if member != roles.source]
     if not pairs:
-        raise UserError(f"{roles.source} has no subsets of its classes in this study")
+        raise DoesNotApplyError(f"{roles.source} has no subsets of its classes in this study")
     return pairs
 
 
@@ -472,7 +472,9 @@ def costs(study: Study) -> pd.DataFrame:
     family = study.roles.family
     members = {name: study.costs[name] for name in family if name in study.costs}
     if len(members) < len(family) or len(family) < 2:
-        raise UserError("the seconds of runs on two or more members of the family are not known")
+        raise DoesNotApplyError(
+            "the seconds of runs on two or more members of the family are not known"
+        )
     return apr.proxy_costs(study.errors, study.roles, members, **study.weighted)
 
 

@@ -17,7 +17,7 @@ from anynet_study.analysis.analyses.arguments import (
     with_study_options,
 )
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.files import write_text
 from anynet_study.core.metrics import EvaluationKind
 
@@ -70,7 +70,7 @@ def draw(*tables: str, **figures: str) -> None:
         for stem, name in figures.items():
             try:
                 save(study.figure(name), output / stem, study.figure_data(name))
-            except UserError as error:
+            except DoesNotApplyError as error:
                 left_out.append(f"no {stem}: {error}")
         if len(left_out) == len(figures):
             raise UserError(f"{study.name}: {left_out[0]}")

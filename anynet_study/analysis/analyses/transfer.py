@@ -8,7 +8,7 @@ from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analyses.noise import cut, replicates_of
 from anynet_study.analysis.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +41,7 @@ def median_on(accuracies: pd.DataFrame, source: str, targets: list[str]) -> str 
 def median_of(study: Study) -> str:
     """The same of a study; UserError where none has all errors."""
     if (baseline := median_on(*scores(study))) is None:
-        raise UserError("no architecture has all errors")
+        raise DoesNotApplyError("no architecture has all errors")
     return baseline
 
 
@@ -133,7 +133,7 @@ def runs_of(study: Study, names: list[str]) -> pd.DataFrame | None:
 def drawn_others(study: Study) -> pd.DataFrame:
     """Of the targets. Raises UserError where there is one alone."""
     if len(study.roles.targets) < 2:
-        raise UserError("one target alone has no others")
+        raise DoesNotApplyError("one target alone has no others")
     return study.table("beyond")
 
 

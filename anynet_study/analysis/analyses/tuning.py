@@ -12,7 +12,7 @@ from anynet_study.analysis.analyses.training import CHANGE, Versions, of_first_r
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError, listed
+from anynet_study.core.errors import DoesNotApplyError, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,7 +112,7 @@ def versions(study: Study, recipe: str) -> Versions:
     """
     trials = study.trials[(study.trials["tuned"] == recipe) & (study.trials["replicate"] == 0)]
     if (trials["rung"] > 0).any():
-        raise UserError(f"{recipe} was tuned by halving: no setting was trained with all")
+        raise DoesNotApplyError(f"{recipe} was tuned by halving: no setting was trained with all")
     counted = trials.assign(seen=trials["validation_error"].where(trials["error"].notna(), 100.0))
     counted["seen"] = counted["seen"].fillna(100.0)
     means = counted.groupby(["dataset", "trial"])["seen"].mean()

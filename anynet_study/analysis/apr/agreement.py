@@ -21,7 +21,7 @@ from anynet_study.analysis.apr.options import Floats, Method, with_attrs
 from anynet_study.analysis.apr.rank_preservation import ordered_pairs
 from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.analysis.apr.verdicts import family_of, verdict
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.metrics import check_level
 
 RESULT = [
@@ -66,7 +66,7 @@ def agreement(
     shared = [name for name in tables[0].columns if name in tables[1].columns and name != source]
     rows = list(tables[0].index[tables[0].index.isin(tables[1].index)])
     if not shared or len(rows) < 4:
-        raise UserError(
+        raise DoesNotApplyError(
             f"errors: the two tables share {len(shared)} datasets and {len(rows)} architectures; "
             "at least 1 and 4 are needed"
         )

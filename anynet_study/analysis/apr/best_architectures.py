@@ -15,7 +15,7 @@ from anynet_study.analysis.apr.bootstrap import resample
 from anynet_study.analysis.apr.error_tables import FEWEST, check_columns, check_errors
 from anynet_study.analysis.apr.options import Floats, Multiplicities, with_attrs
 from anynet_study.analysis.apr.population import PARAMETERS, parameters_of, stages_of
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.metrics import check_level, widened
 
 COLUMNS = ["bin", "from", "to", "architectures", "averaged", "mean", "low", "high", "best", "note"]
@@ -109,11 +109,11 @@ def best_of_bins(
     values = check_errors(scores.to_frame("score"), 0, "scores")["score"]
     if covariate.index.has_duplicates:
         repeated = covariate.index[covariate.index.duplicated()][0]
-        raise UserError(f"covariate: architecture {repeated} is there more than once")
+        raise DoesNotApplyError(f"covariate: architecture {repeated} is there more than once")
     both = pd.DataFrame({"score": values, "covariate": covariate.reindex(values.index)})
     known = both.dropna()
     if known.empty:
-        raise UserError("covariate: no architecture has both it and a score")
+        raise DoesNotApplyError("covariate: no architecture has both it and a score")
     rows = []
     for name, limits, chosen in _bins(known["covariate"], edges):
         found = known.loc[chosen, "score"].to_numpy()
@@ -131,7 +131,7 @@ def _bins(
         nothing = (np.nan, np.nan)
         return [(str(name), nothing, covariate == name) for name in covariate.unique()]
     if not np.isfinite(covariate).all():
-        raise UserError("covariate: legal are finite numbers")
+        raise DoesNotApplyError("covariate: legal are finite numbers")
     if isinstance(edges, int | np.integer):
         if edges < 1:
             raise UserError(f"edges: {edges} bins; legal: 1, 2, ...")

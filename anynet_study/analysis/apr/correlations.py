@@ -28,7 +28,7 @@ from anynet_study.analysis.apr.interval_formulas import fisher_interval
 from anynet_study.analysis.apr.kernels import RankedColumns, Scratch
 from anynet_study.analysis.apr.options import Floats, Ints, Method, check_choice, with_attrs
 from anynet_study.analysis.apr.population import aligned_weights
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import DoesNotApplyError, UserError, counted
 from anynet_study.core.metrics import check_level
 
 Missing = Literal["pairwise", "complete"]
@@ -302,7 +302,7 @@ def interval_widths(
     both = table[[source, target]].dropna().to_numpy()
     if len(both) < FEWEST:
         told = counted(len(both), "architecture")
-        raise UserError(f"{told} with both errors; {FEWEST} are needed")
+        raise DoesNotApplyError(f"{told} with both errors; {FEWEST} are needed")
     whole = estimates(both, pairwise(both, [(0, 1)]), method)[0]
     rows = []
     for size in [*sorted(size for size in set(sizes) if size < len(both)), len(both)]:

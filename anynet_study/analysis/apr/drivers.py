@@ -34,7 +34,7 @@ from anynet_study.analysis.apr.population import (
     parameters_of,
     stages_of,
 )
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.metrics import check_level
 
 #: Less unexplained variance than this share of a column is rounding: given columns determine it.
@@ -192,7 +192,9 @@ def stage_drivers(
     """
     check_level(level, resamples, seed)
     if method == "kendall":
-        raise UserError("method: kendall has no partial correlation here; legal: spearman, pearson")
+        raise DoesNotApplyError(
+            "method: kendall has no partial correlation here; legal: spearman, pearson"
+        )
     table = check_errors(errors)
     if given is None:
         known = population.columns[population.notna().all()]

@@ -25,7 +25,7 @@ from anynet_study.analysis.apr.bootstrap import draws, percentiles
 from anynet_study.analysis.apr.error_tables import FEWEST, check_errors
 from anynet_study.analysis.apr.options import Floats, Ints, Multiplicities, with_attrs
 from anynet_study.analysis.apr.population import effective_size
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.metrics import check_level
 
 #: Resamples that share a random stream. Few, so that 400,000 models take 0.3 GB.
@@ -107,7 +107,7 @@ def make_sample(errors: Column, weights: ArrayLike | None = None, name: str = "e
     counts = present & (heights > 0)
     if counts.sum() < FEWEST:
         of = "with an error" if weights is None else "with an error and a weight above 0"
-        raise UserError(f"{name}: {counts.sum()} models {of}; at least {FEWEST} are needed")
+        raise DoesNotApplyError(f"{name}: {counts.sum()} models {of}; at least {FEWEST} are needed")
     # By weight within ties: what the resamples draw must not depend on the table's order.
     order = np.lexsort((heights[counts], values[counts]))
     distinct, starts = np.unique(values[counts][order], return_index=True)
@@ -122,7 +122,7 @@ def make_samples(
     """One sample per population, by name."""
     absent = [name for name in errors if weights is not None and name not in weights]
     if absent:
-        raise UserError(f"weights: none for {', '.join(absent)}")
+        raise DoesNotApplyError(f"weights: none for {', '.join(absent)}")
     chosen = weights or {}
     return {name: make_sample(each, chosen.get(name), name) for name, each in errors.items()}
 
@@ -142,15 +142,15 @@ def _weights(errors: pd.Series, weights: ArrayLike | None, what: str) -> Floats:
     if isinstance(weights, pd.Series) and not weights.index.equals(errors.index):
         unknown = errors.index.difference(weights.index, sort=False)
         if len(unknown):
-            raise UserError(
+            raise DoesNotApplyError(
                 f"{what}: weights: none for {len(unknown)} models, such as {unknown[0]}"
             )
         weights = weights.loc[errors.index]
     values: Floats = np.asarray(weights, dtype=np.float64)
     if values.shape != (len(errors),):
-        raise UserError(f"{what}: weights: {values.size} for {len(errors)} models")
+        raise DoesNotApplyError(f"{what}: weights: {values.size} for {len(errors)} models")
     if not (np.isfinite(values) & (values >= 0)).all():
-        raise UserError(f"{what}: weights: legal are finite numbers, at least 0")
+        raise DoesNotApplyError(f"{what}: weights: legal are finite numbers, at least 0")
     return values
 
 
@@ -278,7 +278,7 @@ def _sizes(sizes: Sequence[int] | None, n: int) -> list[int]:
         return [*(step for step in steps if step < n), n]
     for size in sizes:
         if not 1 <= size <= n:
-            raise UserError(f"sizes: {size} is not from 1 to the {n} models that there are")
+            raise DoesNotApplyError(f"sizes: {size} is not from 1 to the {n} models that there are")
     return list(sizes)
 
 
@@ -331,7 +331,7 @@ def good_range(
     if not 0 < fraction <= 1 or not 0 < level < 1:
         raise UserError(f"fraction: {fraction}, level: {level}; legal: between 0 and 1")
     if len(parameters) != len(errors):
-        raise UserError(f"parameters: {len(parameters)} rows for {len(errors)} errors")
+        raise DoesNotApplyError(f"parameters: {len(parameters)} rows for {len(errors)} errors")
     series = pd.Series(np.asarray(errors, dtype=np.float64))
     heights = pd.Series(np.ones(len(series)) if weights is None else np.asarray(weights))
     tails = np.array([(1 - level) / 2, 0.5, (1 + level) / 2])

@@ -22,7 +22,7 @@ from anynet_study.analysis.apr.bootstrap import percentiles
 from anynet_study.analysis.apr.correlations import adjust
 from anynet_study.analysis.apr.edf import Column, Sample, make_samples, medians
 from anynet_study.analysis.apr.options import Floats, with_attrs
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.metrics import check_level
 
 STATISTICS = ("mean_difference", "median_difference", "probability")
@@ -53,7 +53,7 @@ def compare_spaces(
     """
     check_level(level, resamples, seed)
     if len(errors) < 2:
-        raise UserError(f"errors: {len(errors)} design spaces; a comparison needs two")
+        raise DoesNotApplyError(f"errors: {len(errors)} design spaces; a comparison needs two")
     samples = make_samples(errors, weights)
     pairs = [_Pair(samples, a, b) for a, b in combinations(samples, 2)]
     drawn = [sample.resampled(resamples, seed) for sample in samples.values()]
@@ -176,7 +176,9 @@ def match_complexity(
     totals = {key: np.bincount(places[key], given[key], bins + 1)[:bins] for key in columns}
     common = np.all([total > 0 for total in totals.values()], axis=0)
     if not common.any():
-        raise UserError(f"{name}: no bin of {bins} has models of all populations; use fewer bins")
+        raise DoesNotApplyError(
+            f"{name}: no bin of {bins} has models of all populations; use fewer bins"
+        )
     shares = {
         key: np.divide(1 / common.sum(), total, out=np.zeros(bins), where=common)
         for key, total in totals.items()
@@ -191,12 +193,12 @@ def _edges(logarithms: Mapping[str, Floats], bins: int, name: str) -> Floats:
     """(bins + 1,) edges of the bins, over the range that all populations share."""
     unknown = [key for key, each in logarithms.items() if np.isnan(each).all()]
     if unknown:
-        raise UserError(f"{name}: not known of any model of {unknown[0]}")
+        raise DoesNotApplyError(f"{name}: not known of any model of {unknown[0]}")
     low = max(logarithms, key=lambda key: np.nanmin(logarithms[key]))
     high = min(logarithms, key=lambda key: np.nanmax(logarithms[key]))
     ends = float(np.nanmin(logarithms[low])), float(np.nanmax(logarithms[high]))
     if ends[0] > ends[1]:
-        raise UserError(
+        raise DoesNotApplyError(
             f"{name}: the ranges do not overlap: {low} begins at {np.exp(ends[0]):.4g}, "
             f"{high} ends at {np.exp(ends[1]):.4g}"
         )

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from anynet_study.analysis.apr.options import Floats, with_attrs
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import DoesNotApplyError, UserError, counted
 
 #: One value per architecture; two Series are matched by their index.
 Values: TypeAlias = pd.Series | ArrayLike
@@ -34,13 +34,13 @@ def check_errors(errors: pd.DataFrame, fewest: int = FEWEST, what: str = "errors
         repeated = labels[labels.duplicated()].unique()
         if len(repeated):
             shown = ", ".join(map(str, repeated[:3])) + (", ..." if len(repeated) > 3 else "")
-            raise UserError(f"{what}: {kind} {shown} is there more than once")
+            raise DoesNotApplyError(f"{what}: {kind} {shown} is there more than once")
     if len(errors) < fewest:
-        raise UserError(
+        raise DoesNotApplyError(
             f"{what}: {counted(len(errors), 'architecture')}; at least {fewest} are needed"
         )
     if not len(errors.columns):
-        raise UserError(f"{what}: the table has no dataset column")
+        raise DoesNotApplyError(f"{what}: the table has no dataset column")
     columns = {name: _numbers(errors[name], what) for name in errors.columns}
     return pd.DataFrame(columns, errors.index).rename_axis(index="architecture")
 
@@ -52,13 +52,13 @@ def _numbers(column: pd.Series, what: str) -> Floats:
     bad = np.flatnonzero(np.isnan(numbers) & column.notna().to_numpy())
     if len(bad):
         cell = column.iloc[bad[0]]
-        raise UserError(
+        raise DoesNotApplyError(
             f"{what}: {cell!r} is not a number (dataset {column.name}, "
             f"architecture {column.index[bad[0]]}); leave missing cells empty"
         )
     if np.isinf(numbers).any():
         where = column.index[np.isinf(numbers)][0]
-        raise UserError(
+        raise DoesNotApplyError(
             f"{what}: infinite error (dataset {column.name}, architecture {where}); "
             "a diverged run has the error of chance, a missing one an empty cell"
         )
@@ -69,14 +69,14 @@ def check_percent(values: Floats, what: str) -> None:
     """Raise UserError for values outside 0 to 100, and for fractions."""
     known = values[~np.isnan(values)]
     if known.size and known.max() <= 1:
-        raise UserError(
+        raise DoesNotApplyError(
             f"{what}: no value exceeds 1 (the largest is {known.max():g}), so these look like "
             "fractions, not percent; multiply by 100"
         )
     outside = known[(known < 0) | (known > 100)]
     if outside.size:
         worst = outside.min() if outside.min() < 0 else outside.max()
-        raise UserError(f"{what}: {worst:g} is outside 0 to 100")
+        raise DoesNotApplyError(f"{what}: {worst:g} is outside 0 to 100")
 
 
 def check_accuracies(accuracies: pd.DataFrame, what: str = "accuracies") -> pd.DataFrame:
@@ -98,7 +98,9 @@ def check_columns(table: pd.DataFrame, names: Iterable[str], what: str = "scores
     absent = [name for name in names if name not in table.columns]
     if absent:
         known = ", ".join(map(str, table.columns))
-        raise UserError(f"{what}: no column {', '.join(map(str, absent))}; there are {known}")
+        raise DoesNotApplyError(
+            f"{what}: no column {', '.join(map(str, absent))}; there are {known}"
+        )
 
 
 def check_long(table: pd.DataFrame, keys: Sequence[str], what: str) -> pd.DataFrame:
@@ -109,11 +111,11 @@ def check_long(table: pd.DataFrame, keys: Sequence[str], what: str) -> pd.DataFr
     """
     check_columns(table, [*keys, "error"], what)
     if table[list(keys)].isna().any(axis=None):
-        raise UserError(f"{what}: a row without {' or '.join(keys)}")
+        raise DoesNotApplyError(f"{what}: a row without {' or '.join(keys)}")
     repeated = table.duplicated([*keys])
     if repeated.any():
         first = ", ".join(str(value) for value in table.loc[repeated, list(keys)].iloc[0])
-        raise UserError(f"{what}: {keys[-1]} {first} is there more than once")
+        raise DoesNotApplyError(f"{what}: {keys[-1]} {first} is there more than once")
     errors = check_errors(table[["error"]].reset_index(drop=True), 0, what)["error"]
     return table[[*keys]].assign(error=errors.to_numpy())
 
@@ -146,7 +148,7 @@ def matched(x: Values, y: Values) -> pd.DataFrame:
     if not (isinstance(x, pd.Series) and isinstance(y, pd.Series)):
         x, y = (pd.Series(np.asarray(column).ravel()) for column in (x, y))
         if len(x) != len(y):
-            raise UserError(f"x, y: {len(x)} and {len(y)} values")
+            raise DoesNotApplyError(f"x, y: {len(x)} and {len(y)} values")
     tables = [check_errors(x.to_frame("x"), 0, "x"), check_errors(y.to_frame("y"), 0, "y")]
     return pd.concat(tables, axis=1, join="inner")
 

@@ -32,7 +32,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 from anynet_study.analysis.apr.error_tables import Values, check_percent, matched, why_no_fit
 from anynet_study.analysis.apr.fit_intervals import Estimates, line_intervals, reaches
 from anynet_study.analysis.apr.options import Floats, check_choice, with_attrs
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 from anynet_study.core.metrics import check_level
 
 Scale = Literal["linear", "logit", "probit"]
@@ -78,7 +78,7 @@ def clip_perfect(percent: Floats, images: int) -> Floats:
     Raises UserError for fewer than one image.
     """
     if images < 1:
-        raise UserError(f"images: {images}; a test set has at least 1")
+        raise DoesNotApplyError(f"images: {images}; a test set has at least 1")
     half = 50 / images
     return np.clip(percent, half, 100 - half)
 
@@ -157,7 +157,7 @@ class LinearFit:
         raw = np.asarray(x, dtype=np.float64).ravel()
         at = to_scale(raw, self.scale)
         if not np.isfinite(at).all():
-            raise UserError(
+            raise DoesNotApplyError(
                 f"x: {raw[~np.isfinite(at)][0]:g} has no place on the {self.scale} scale"
             )
         height, reach = self.intercept + self.slope * at, reaches(self.x, self.y, at, self.level)
@@ -204,7 +204,7 @@ def linear_fit(
     used_x, used_y = np.ascontiguousarray(on_scale[finite].T)
     problem = why_no_fit(*points[finite].T) or why_no_fit(used_x, used_y)
     if problem:
-        raise UserError(f"fit: {problem}")
+        raise DoesNotApplyError(f"fit: {problem}")
     estimates = line_intervals(used_x, used_y, resamples, seed, level)
     return LinearFit(
         **_named(estimates, len(used_x)),
@@ -244,10 +244,12 @@ def spline_fit(x: Values, y: Values) -> pd.DataFrame:
     points = matched(x, y).dropna()
     problem = why_no_fit(*points.to_numpy().T)
     if problem:
-        raise UserError(f"spline: {problem}")
+        raise DoesNotApplyError(f"spline: {problem}")
     of_each = points.groupby("x")["y"].agg(["mean", "count"])
     if len(of_each) < FEWEST_X:
-        raise UserError(f"spline: {len(of_each)} different x; at least {FEWEST_X} are needed")
+        raise DoesNotApplyError(
+            f"spline: {len(of_each)} different x; at least {FEWEST_X} are needed"
+        )
     # Brought to 0 to 1: what is smooth must not depend on x's unit.
     first, spread = of_each.index[0], of_each.index[-1] - of_each.index[0]
     places = (of_each.index.to_numpy() - first) / spread

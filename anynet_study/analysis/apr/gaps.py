@@ -26,7 +26,7 @@ from anynet_study.analysis.apr.interval_formulas import wilson_interval
 from anynet_study.analysis.apr.options import Floats, Ints, with_attrs
 from anynet_study.analysis.apr.simultaneous import simultaneous
 from anynet_study.analysis.apr.verdicts import SMALLEST_CORRELATION, family_of, verdict
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import DoesNotApplyError, counted
 from anynet_study.core.metrics import binomial_interval, check_level
 
 LONG = ["architecture", "evaluation", "error"]
@@ -91,9 +91,11 @@ def gaps(
 def image_count(images: Mapping[str, int], name: str) -> int:
     """Images of a test set. Raises UserError where it is unknown, or none."""
     if name not in images:
-        raise UserError(f"images: no count for {name}; there are {', '.join(map(str, images))}")
+        raise DoesNotApplyError(
+            f"images: no count for {name}; there are {', '.join(map(str, images))}"
+        )
     if images[name] < 1:
-        raise UserError(f"images of {name}: {images[name]}; a test set has at least 1")
+        raise DoesNotApplyError(f"images of {name}: {images[name]}; a test set has at least 1")
     return int(images[name])
 
 
@@ -113,10 +115,10 @@ def _both(accuracies: pd.DataFrame, original: str, new: str) -> pd.DataFrame:
     """The architectures that have both accuracies."""
     check_columns(accuracies, [original, new], "accuracies")
     if original == new:
-        raise UserError(f"new: {new} is the original test set, too")
+        raise DoesNotApplyError(f"new: {new} is the original test set, too")
     both = check_accuracies(accuracies[[original, new]]).dropna()
     if len(both) < 2:
-        raise UserError(
+        raise DoesNotApplyError(
             f"accuracies: {counted(len(both), 'architecture')} with both {original} and {new}; "
             "at least 2 are needed"
         )
@@ -247,15 +249,15 @@ def _complete(errors: pd.DataFrame) -> tuple[pd.DataFrame, int]:
         if errors.duplicated(LONG[:2]).any():
             first = errors[errors.duplicated(LONG[:2])].iloc[0]
             which = f"{first['architecture']}, {first['evaluation']}"
-            raise UserError(f"errors: {which} is there more than once")
+            raise DoesNotApplyError(f"errors: {which} is there more than once")
         wide = errors.pivot(index="architecture", columns="evaluation", values="error")
         wide = wide.loc[errors["architecture"].unique(), errors["evaluation"].unique()]
     table = check_errors(wide, 0).rename_axis(columns=None)
     if table.shape[1] < 2:
-        raise UserError(f"errors: {table.shape[1]} evaluations; at least 2 are needed")
+        raise DoesNotApplyError(f"errors: {table.shape[1]} evaluations; at least 2 are needed")
     complete = table.dropna()
     if len(complete) < 2:
-        raise UserError(
+        raise DoesNotApplyError(
             f"errors: {counted(len(complete), 'architecture')} with all evaluations; 2 are needed"
         )
     return complete, len(table) - len(complete)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from anynet_study.analysis.apr.options import Floats, Ints, Method
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.metrics import check_level
 
 #: Architectures that the standard error's denominator leaves out.
@@ -90,7 +90,7 @@ def architectures_needed(
     if not 0 < width < 2:
         raise UserError(f"width: {width} is not between 0 and 2, such as 0.1")
     if not (np.abs(r) <= 1).all():
-        raise UserError("estimate: a correlation is between -1 and 1")
+        raise DoesNotApplyError("estimate: a correlation is between -1 and 1")
     # tanh(z + h) - tanh(z - h) = width, solved for exp(2 h).
     squeezed = np.clip(r, -1 + 1e-12, 1 - 1e-12)
     linear = width * (1 + squeezed**2) / (1 - squeezed**2)
@@ -119,7 +119,7 @@ def wilson_interval(share: Any, n: Any, level: float = 0.95) -> tuple[Floats, Fl
     check_level(level)
     shares, counts = np.broadcast_arrays(np.asarray(share, float), np.asarray(n, float))
     if ((shares < 0) | (shares > 1) | (counts < 0)).any():
-        raise UserError("share: outside 0 to 1, or of a negative count")
+        raise DoesNotApplyError("share: outside 0 to 1, or of a negative count")
     z, size = ndtri((1 + level) / 2), np.maximum(counts, 1)
     centre = shares + z**2 / (2 * size)
     reach = z * np.sqrt(shares * (1 - shares) / size + z**2 / (4 * size**2))

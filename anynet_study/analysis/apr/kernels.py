@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from anynet_study.analysis.apr.options import Floats, Ints, Method, Multiplicities, check_choice
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 Kernel = Callable[[Multiplicities], Floats]
 #: (n,) tie group of each architecture.
@@ -162,7 +162,9 @@ def make_kernel(
 
 def _weighted(kernel: Kernel, method: Method, weights: Floats) -> Kernel:
     if method == "kendall":
-        raise UserError("method: kendall takes no weights; legal with them: spearman, pearson")
+        raise DoesNotApplyError(
+            "method: kendall takes no weights; legal with them: spearman, pearson"
+        )
 
     def correlate(multiplicities: Multiplicities) -> Floats:
         # Sums are no longer exact. Rounding makes equal correlations equal (of equal columns).

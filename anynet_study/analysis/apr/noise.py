@@ -22,7 +22,7 @@ from anynet_study.analysis.apr.bootstrap import (
 from anynet_study.analysis.apr.correlations import DRAWS_BYTES
 from anynet_study.analysis.apr.error_tables import check_errors, check_long
 from anynet_study.analysis.apr.options import Floats, Method, Multiplicities, with_attrs
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 from anynet_study.core.metrics import check_level, widened
 
 #: Where the ICC is as good as -1, which has no place on Fisher's scale.
@@ -112,7 +112,9 @@ def reliabilities(
     no formula corrects for noise.
     """
     if method == "kendall":
-        raise UserError("method: kendall is not corrected for noise; legal: spearman, pearson")
+        raise DoesNotApplyError(
+            "method: kendall is not corrected for noise; legal: spearman, pearson"
+        )
     runs = check_long(replicates, KEYS, "replicates").dropna()
     runs = runs.sort_values("replicate", kind="stable")
     found = {}
@@ -121,7 +123,7 @@ def reliabilities(
             found[str(dataset)] = _reliability(part, architectures, method, resamples, seed)
     for name in needed:
         if name not in found:
-            raise UserError(f"replicates: nothing on {name} was trained twice")
+            raise DoesNotApplyError(f"replicates: nothing on {name} was trained twice")
     return found
 
 

@@ -33,7 +33,7 @@ from anynet_study.analysis.apr.options import (
     with_attrs,
 )
 from anynet_study.analysis.apr.transfer import normalised, percent_of
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import DoesNotApplyError, counted
 from anynet_study.core.metrics import check_level
 
 Average = Literal["logits", "scores", "ranks"]
@@ -244,16 +244,18 @@ def _columns(
     kinds = {0: "no value at all", 1: "one value only"}
     notes = {name: kinds.get(count, "") for name, count in table.nunique().items()}
     if notes[source]:
-        raise UserError(f"scores: the source {source} has {notes[source]}")
+        raise DoesNotApplyError(f"scores: the source {source} has {notes[source]}")
     table = table[[name for name in table.columns if not notes[name]]].dropna()
     if len(table) < FEWEST:
-        raise UserError(
+        raise DoesNotApplyError(
             f"scores: {counted(len(table), 'architecture')} with all of "
             f"{', '.join(map(str, table.columns))}; at least {FEWEST} are needed"
         )
     constant = [name for name in table.columns if table[name].nunique() == 1]
     if source in constant:
-        raise UserError(f"scores: {source} is constant over the architectures with all scores")
+        raise DoesNotApplyError(
+            f"scores: {source} is constant over the architectures with all scores"
+        )
     notes |= dict.fromkeys(constant, "constant over the architectures with all scores")
     del notes[source]
     table = table.drop(columns=constant)
@@ -284,7 +286,7 @@ def _unit(
         if images is not None and name in images:
             percent = clip_perfect(percent, images[name])
         elif ((percent <= 0) | (percent >= 100)).any():
-            raise UserError(
+            raise DoesNotApplyError(
                 f"scores: {name} has a score at an end of its range, which has no logit; "
                 "give its number of test images (images=..., --images NAME=COUNT), or take "
                 "average='scores'"

@@ -24,7 +24,7 @@ from anynet_study.analysis.apr.options import Method, with_attrs
 from anynet_study.analysis.apr.population import aligned_weights
 from anynet_study.analysis.apr.simultaneous import can_be_largest
 from anynet_study.analysis.apr.verdicts import is_best
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import DoesNotApplyError, counted
 from anynet_study.core.metrics import check_level
 
 #: Parts of equal probability into which the variance between targets is divided.
@@ -80,7 +80,9 @@ def compare_proxies(
     check_level(level, resamples, seed)
     names = [*proxies, *targets]
     if len(set(names)) < len(names) or not proxies or not targets:
-        raise UserError("proxies, targets: at least one of each is needed, and each name once")
+        raise DoesNotApplyError(
+            "proxies, targets: at least one of each is needed, and each name once"
+        )
     table = check_errors(errors)
     check_columns(table, names, "errors")
     noise: dict[str, Resampled] = {}

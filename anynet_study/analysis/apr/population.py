@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from anynet_study.analysis.apr.error_tables import check_columns
 from anynet_study.analysis.apr.options import Floats
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 
 #: Most stages that an architecture may have.
 MOST_STAGES = 8
@@ -43,12 +43,12 @@ def stages_of(columns: Iterable[object], prefixes: Iterable[str] = "dwbg") -> li
     found = {name: int(match[1]) for name in names if (match := _COLUMN.fullmatch(name))}
     outside = sorted(name for name, stage in found.items() if not 1 <= stage <= MOST_STAGES)
     if outside:
-        raise UserError(f"population: column {outside[0]}: stages are 1 to {MOST_STAGES}")
+        raise DoesNotApplyError(f"population: column {outside[0]}: stages are 1 to {MOST_STAGES}")
     stages = [*range(1, max(found.values(), default=1) + 1)]
     wanted = [f"{prefix}{stage}" for prefix in prefixes for stage in stages]
     absent = [name for name in wanted if name not in names]
     if absent:
-        raise UserError(
+        raise DoesNotApplyError(
             f"population: no column {', '.join(absent)}; needed: d, w, b and g of every stage, "
             f"from 1 to the last one ({stages[-1]} here)"
         )
@@ -74,7 +74,7 @@ def parameters_of(errors: pd.DataFrame, population: pd.DataFrame) -> pd.DataFram
     gap = (lacks[:, :-1] & ~lacks[:, 1:]).any(axis=1)
     incomplete = in_part | gap | lacks[:, 0]
     if incomplete.any():
-        raise UserError(
+        raise DoesNotApplyError(
             f"population: architecture {parameters.index[incomplete][0]} lacks a parameter of a "
             "stage (d, w, b and g may only be missing together, from some stage to the last)"
         )
@@ -92,7 +92,7 @@ def numbers_of(
     chosen = rows_of(errors, population)[list(columns)].apply(pd.to_numeric, errors="coerce")
     numbers = chosen.astype(np.float64)
     if np.isinf(numbers.to_numpy()).any():
-        raise UserError(f"population: an infinite value in {', '.join(columns)}")
+        raise DoesNotApplyError(f"population: an infinite value in {', '.join(columns)}")
     return numbers
 
 
@@ -107,10 +107,10 @@ def rows_of(
         population = population.set_index("architecture")
     if population.index.has_duplicates:
         repeated = population.index[population.index.duplicated()][0]
-        raise UserError(f"{what}: architecture {repeated} is there more than once")
+        raise DoesNotApplyError(f"{what}: architecture {repeated} is there more than once")
     unknown = errors.index.difference(population.index, sort=False)
     if len(unknown):
-        raise UserError(
+        raise DoesNotApplyError(
             f"{what}: {len(unknown)} architectures of the errors are not in it, "
             f"such as {unknown[0]}"
         )
@@ -140,7 +140,7 @@ def aligned_weights(weights: pd.Series | None, errors: pd.DataFrame) -> Floats |
     values: Floats = chosen.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
     bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
     if len(bad):
-        raise UserError(
+        raise DoesNotApplyError(
             f"weights: architecture {errors.index[bad[0]]} has {rows.iloc[bad[0]]}; "
             "legal: finite numbers above 0"
         )

@@ -27,7 +27,7 @@ from anynet_study.analysis.apr.verdicts import (
     is_preserved,
     verdict,
 )
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.metrics import check_level
 
 COLUMNS = ["question", "rho", "others", "icc", "n", "yes", "no", "undecided", "se", "studies"]
@@ -168,7 +168,7 @@ def robust_power(
             try:
                 found = effective_robustness(table, "own", images=known, level=plan.level)
                 said.append(found.loc[found["architecture"] == 0, "robust"].to_numpy())
-            except UserError:  # of a few images there may be no line, and then no answer
+            except DoesNotApplyError:  # of a few images there may be no line, and then no answer
                 said.append(np.full(plan.shifts, "undecided", dtype=object))
         rows.append((IS_ROBUST, effect, scatter, plan.n, *_shares(said), count))
     columns = ["question", "effect", "scatter", *COLUMNS[COLUMNS.index("n") :]]

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anynet_study.analysis.apr.correlations import adjust
 from anynet_study.analysis.apr.options import with_attrs
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.metrics import binomial_interval, check_level
 
 #: In predictions and labels: not there (as in results stores).
@@ -35,16 +35,16 @@ def correctness(predictions: ArrayLike, labels: ArrayLike, names: object = None)
     """
     classes, truth = np.asarray(predictions), np.asarray(labels)
     if classes.ndim != 2 or truth.shape != (classes.shape[1],):
-        raise UserError(
+        raise DoesNotApplyError(
             f"predictions, labels: shapes {classes.shape} and {truth.shape}; "
             "legal: (models, images) and (images,)"
         )
     known = truth != UNKNOWN
     if not known.any():
-        raise UserError("labels: no image has one")
+        raise DoesNotApplyError("labels: no image has one")
     if (classes[:, known] == UNKNOWN).any():
         gap = int(np.flatnonzero((classes[:, known] == UNKNOWN).any(axis=1))[0])
-        raise UserError(f"predictions: model {gap} has none for some image")
+        raise DoesNotApplyError(f"predictions: model {gap} has none for some image")
     return pd.DataFrame(classes[:, known] == truth[known], index=names)
 
 
@@ -72,7 +72,9 @@ def mcnemar(
     check_level(level)
     right = check_correct(correct)
     if len(right) > MOST:
-        raise UserError(f"correct: {len(right)} models; choose at most {MOST}, such as the best")
+        raise DoesNotApplyError(
+            f"correct: {len(right)} models; choose at most {MOST}, such as the best"
+        )
     first, second = np.array(list(combinations(range(len(right)), 2))).T
     counts = right.astype(np.float32)
     # Whole numbers below 2**24, hence exact.
@@ -86,7 +88,7 @@ def mcnemar(
     result["p_exact"], result["p_mid"], result["p_holm"] = exact, mid, adjust(mid)
     if original is not None:
         if absent := [name for name in correct.index if name not in original.index]:
-            raise UserError(f"original: no model {absent[0]}")
+            raise DoesNotApplyError(f"original: no model {absent[0]}")
         result["order"] = _order(mcnemar(original.loc[correct.index]), result, level)
     return with_attrs(result, n=len(right), tests=f"the {len(result)} pairs of the table")
 
@@ -114,15 +116,17 @@ def check_correct(correct: pd.DataFrame) -> NDArray[np.bool_]:
     """(models, images) whether a model is right. Raises UserError for what is no such table."""
     repeated = correct.index[correct.index.duplicated()]
     if len(repeated):
-        raise UserError(f"correct: model {repeated[0]} is there more than once")
+        raise DoesNotApplyError(f"correct: model {repeated[0]} is there more than once")
     if len(correct) < 2:
-        raise UserError(f"correct: {len(correct)} models; at least 2 are needed")
+        raise DoesNotApplyError(f"correct: {len(correct)} models; at least 2 are needed")
     if not correct.shape[1]:
-        raise UserError("correct: no image")
+        raise DoesNotApplyError("correct: no image")
     values = correct.to_numpy()
     if values.dtype != np.bool_:
         if not np.isin(values, (0, 1)).all():
-            raise UserError("correct: legal are true and false (or 1 and 0) for every image")
+            raise DoesNotApplyError(
+                "correct: legal are true and false (or 1 and 0) for every image"
+            )
         values = values.astype(bool)
     result: NDArray[np.bool_] = values
     return result
@@ -152,10 +156,10 @@ def label_set_accuracy(
     for name, members in label_sets.items():
         wanted = np.array(sorted(set(members)), dtype=np.int64)
         if not len(wanted):
-            raise UserError(f"label_sets: {name} has no class")
+            raise DoesNotApplyError(f"label_sets: {name} has no class")
         absent = wanted[~np.isin(wanted, known)]
         if len(absent):
-            raise UserError(f"label_sets: {name}: no image has class {absent[0]}")
+            raise DoesNotApplyError(f"label_sets: {name}: no image has class {absent[0]}")
         chosen = np.isin(known, wanted)
         accuracy = 100 * right.to_numpy()[:, chosen].mean(axis=1)
         low, high = binomial_interval(100 - accuracy, int(chosen.sum()), level)
@@ -163,7 +167,7 @@ def label_set_accuracy(
         columns |= {"images": int(chosen.sum()), "accuracy": accuracy}
         parts.append(pd.DataFrame({**columns, "low": 100 - high, "high": 100 - low}))
     if not parts:
-        raise UserError("label_sets: at least one is needed")
+        raise DoesNotApplyError("label_sets: at least one is needed")
     return with_attrs(pd.concat(parts, ignore_index=True), level, n=len(right))
 
 
@@ -226,7 +230,7 @@ def restrict(scores: ArrayLike, label_set: Collection[int]) -> Classes:
     table = np.asarray(scores)
     members = np.array(sorted(set(label_set)), dtype=np.int64)
     if table.ndim != 2 or not len(members) or members[0] < 0 or members[-1] >= table.shape[1]:
-        raise UserError(
+        raise DoesNotApplyError(
             f"label_set: legal are classes of scores (images, classes), here {table.shape}"
         )
     chosen: Classes = members[np.argmax(table[:, members], axis=1)]

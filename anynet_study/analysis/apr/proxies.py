@@ -21,7 +21,7 @@ from anynet_study.analysis.apr.population import aligned_weights
 from anynet_study.analysis.apr.roles import Roles
 from anynet_study.analysis.apr.simultaneous import bonferroni, can_be_largest, simultaneous
 from anynet_study.analysis.apr.verdicts import SMALLEST_CORRELATION, family_of, is_best, verdict
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import DoesNotApplyError, UserError, counted
 from anynet_study.core.metrics import binomial_interval, check_level
 
 DIFFERENCE_ENDS = ("difference_low", "difference_high")
@@ -309,10 +309,10 @@ def proxy_costs(
     check_level(level, resamples, seed)
     absent = [name for name in roles.family if name not in costs]
     if absent:
-        raise UserError(f"costs: none for {', '.join(absent)}")
+        raise DoesNotApplyError(f"costs: none for {', '.join(absent)}")
     cost = np.array([costs[name] for name in roles.family], dtype=np.float64)
     if not (np.isfinite(cost) & (cost >= 0)).all():
-        raise UserError("costs: legal are finite numbers, at least 0")
+        raise DoesNotApplyError("costs: legal are finite numbers, at least 0")
     table, resampled = family_correlations(errors, roles, method, resamples, seed, level, weights)
     table.insert(2, "cost", np.tile(cost, len(roles.targets)))
     sizes = range(0, len(table), len(cost))

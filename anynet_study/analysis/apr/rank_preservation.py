@@ -20,7 +20,7 @@ from anynet_study.analysis.apr.interval_formulas import wilson_interval
 from anynet_study.analysis.apr.options import Floats, check_choice, with_attrs
 from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.analysis.apr.verdicts import family_of, is_preserved
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 from anynet_study.core.metrics import binomial_interval, check_level
 
 Noise = Literal["modelled", "pooled", "own"]
@@ -52,7 +52,7 @@ def replicate_intervals(
     parts = []
     runs = check_long(replicates, ["dataset", "architecture", "replicate"], "replicates").dropna()
     if runs.empty:
-        raise UserError("replicates: there is no error")
+        raise DoesNotApplyError("replicates: there is no error")
     for dataset, part in runs.groupby("dataset", sort=False):
         groups = part.groupby("architecture", sort=False)["error"].agg(["mean", "count", "var"])
         counts = groups["count"].to_numpy()
@@ -169,7 +169,7 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
     tables = {name: part.set_index("architecture") for name, part in intervals.groupby("dataset")}
     if reference not in tables:
         known = ", ".join(map(str, intervals["dataset"].unique()))
-        raise UserError(f"reference: no dataset {reference}; there are {known}")
+        raise DoesNotApplyError(f"reference: no dataset {reference}; there are {known}")
     rows = []
     level = intervals.attrs.get("level", 0.95)
     for dataset in intervals["dataset"].unique():
@@ -180,7 +180,9 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
                 {"dataset": dataset, "architectures": len(shared), **_compare(mine, theirs)}
             )
     if not rows:
-        raise UserError(f"reference: no dataset has two architectures in common with {reference}")
+        raise DoesNotApplyError(
+            f"reference: no dataset has two architectures in common with {reference}"
+        )
     result, asked = pd.DataFrame(rows), bonferroni(level, len(rows))
     pairs, n = result["pairs"], result["architectures"]
     turned = share_of_pairs(result["swapped"] / pairs, n, asked)

@@ -25,7 +25,7 @@ from anynet_study.analysis.apr.options import Floats, with_attrs
 from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.analysis.apr.transfer import ENDS, fit_row
 from anynet_study.analysis.apr.verdicts import SMALLEST_ROBUSTNESS, family_of, verdict
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 from anynet_study.core.metrics import binomial_interval, check_level
 
 #: Name of the mean over the shifts among them.
@@ -86,9 +86,9 @@ def checked_table(
     names = list(accuracies.columns.drop(base, errors="ignore")) if shifts is None else [*shifts]
     check_columns(accuracies, [base, *names], "accuracies")
     if not names or base in names or len(set(names)) < len(names):
-        raise UserError("shifts: at least one is needed, each once, and not the base")
+        raise DoesNotApplyError("shifts: at least one is needed, each once, and not the base")
     if AVERAGE in names:
-        raise UserError(f"shifts: {AVERAGE} is the name of their mean; rename the column")
+        raise DoesNotApplyError(f"shifts: {AVERAGE} is the name of their mean; rename the column")
     return check_accuracies(accuracies[[base, *names]]), names
 
 
@@ -150,7 +150,7 @@ def effective_robustness(
     chosen = table.index if baseline is None else pd.Index(list(dict.fromkeys(baseline)))
     unknown = chosen.difference(table.index, sort=False)
     if len(unknown):
-        raise UserError(f"baseline: no architecture {unknown[0]} in the accuracies")
+        raise DoesNotApplyError(f"baseline: no architecture {unknown[0]} in the accuracies")
     notes = what_is_missing(table)
     complete = table[notes == ""]
     if scale != "linear":
@@ -265,9 +265,9 @@ def _fit(
         # Resamples are for the correlation's interval, and the line alone is wanted.
         fewest = int(np.ceil(2 / (1 - level)))
         return linear_fit(fitted[base], fitted[shift], scale, fewest, level=level, images=sizes)
-    except UserError as error:
+    except DoesNotApplyError as error:
         text = str(error).removeprefix("fit: ")
-        raise UserError(f"baseline: no fit of {shift} on {base}: {text}") from None
+        raise DoesNotApplyError(f"baseline: no fit of {shift} on {base}: {text}") from None
 
 
 def _region(fits: list[LinearFit], bases: Floats, level: float) -> Floats:

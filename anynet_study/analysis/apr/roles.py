@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,21 @@ class Roles:
 
     def __post_init__(self) -> None:
         if self.source not in self.family:
-            raise UserError(f"family: the source {self.source} has to be one of its members")
+            raise DoesNotApplyError(
+                f"family: the source {self.source} has to be one of its members"
+            )
         for name, classes in (self.family | self.targets).items():
             if classes < (len(self.family) > 1):
-                raise UserError(f"classes of {name}: {classes} is not a count of at least 1")
+                raise DoesNotApplyError(
+                    f"classes of {name}: {classes} is not a count of at least 1"
+                )
         both = sorted(set(self.family) & set(self.targets))
         if both:
-            raise UserError(f"targets: {', '.join(both)} is of the source's family")
+            raise DoesNotApplyError(f"targets: {', '.join(both)} is of the source's family")
         if not self.targets:
-            raise UserError("targets: at least one dataset outside the source's family is needed")
+            raise DoesNotApplyError(
+                "targets: at least one dataset outside the source's family is needed"
+            )
 
     @classmethod
     def from_datasets(cls, datasets: pd.DataFrame) -> "Roles":
@@ -47,7 +53,9 @@ class Roles:
         role = dict(zip(having["dataset"], having["role"], strict=True))
         sources = [name for name in classes if role[name] == "source"]
         if len(sources) != 1:
-            raise UserError(f"datasets: {len(sources)} have the role source; exactly one is needed")
+            raise DoesNotApplyError(
+                f"datasets: {len(sources)} have the role source; exactly one is needed"
+            )
         family = {name: classes[name] for name in classes if role[name] in ("source", "family")}
         targets = {name: classes[name] for name in classes if role[name] == "target"}
         return cls(sources[0], family, targets)
@@ -76,6 +84,6 @@ class Roles:
         there = list(datasets)
         absent = [name for name in (self.family | self.targets) if name not in there]
         if absent:
-            raise UserError(
+            raise DoesNotApplyError(
                 f"errors: no column {', '.join(absent)}; the datasets are {', '.join(there)}"
             )

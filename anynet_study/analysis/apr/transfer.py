@@ -18,7 +18,7 @@ from anynet_study.analysis.apr.error_tables import check_accuracies, check_colum
 from anynet_study.analysis.apr.fits import Scale, linear_fit, to_scale
 from anynet_study.analysis.apr.gaps import image_count
 from anynet_study.analysis.apr.options import Floats, Multiplicities, check_choice, with_attrs
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 from anynet_study.core.metrics import check_level, widened
 
 #: Statistics of a fit that have an interval.
@@ -72,9 +72,11 @@ def transfer_fits(
     check_level(level, resamples, seed)
     table = normalised(scores, source, targets, ranges)
     if baseline is not None and scale != "linear":
-        raise UserError(f"scale: {scale}; improvements over a baseline are on the linear scale")
+        raise DoesNotApplyError(
+            f"scale: {scale}; improvements over a baseline are on the linear scale"
+        )
     if baseline is not None and baseline not in table.index:
-        raise UserError(f"baseline: no architecture {baseline} in the scores")
+        raise DoesNotApplyError(f"baseline: no architecture {baseline} in the scores")
     groups = {"all": table[source].notna()}
     if above is not None:
         groups[f"above {above:g}"] = check_errors(scores, 0, "scores")[source] > above
@@ -124,7 +126,7 @@ def covariate_fits(
     table = normalised(scores, first, others, ranges) if others else check_errors(scores, 0)
     values = covariate.reindex(table.index).astype(float)
     if not (values.dropna() > 0).all():
-        raise UserError(f"covariate: {covariate.name} has values that are not above 0")
+        raise DoesNotApplyError(f"covariate: {covariate.name} has values that are not above 0")
     rows = []
     for target in table.columns:
         for models, chosen in groups.items():
@@ -177,7 +179,7 @@ def fit_row(
     """A `linear_fit` as a row of a table; of no fit only a `note` that says why, "" otherwise."""
     try:
         fit = linear_fit(x, y, scale, resamples, seed, level)
-    except UserError as error:
+    except DoesNotApplyError as error:
         return {"note": str(error).removeprefix("fit: ")}
     return {**fit.row(), "note": ""}
 
@@ -196,7 +198,7 @@ def normalised(
     names = list(scores.columns.drop(source, errors="ignore")) if targets is None else [*targets]
     check_columns(scores, [source, *names, *(ranges or {})])
     if source in names or len(set(names)) < len(names) or not names:
-        raise UserError("targets: at least one is needed, each once, and not the source")
+        raise DoesNotApplyError("targets: at least one is needed, each once, and not the source")
     table = check_errors(scores[[source, *names]], 0, "scores")
     columns = {name: percent_of(table[name], (ranges or {}).get(name)) for name in table.columns}
     return pd.DataFrame(columns, index=table.index)
@@ -207,17 +209,19 @@ def percent_of(column: pd.Series, limits: tuple[float, float] | None) -> Floats:
     name, values = column.name, column.to_numpy()
     known = values[~np.isnan(values)]
     if limits is None and known.size and np.abs(known).max() <= 1:
-        raise UserError(
+        raise DoesNotApplyError(
             f"scores: no value of {name} exceeds 1, so these look like fractions, not percent; "
             f"give its range, such as ranges={{{str(name)!r}: (0, 1)}}"
         )
     worst, best = (0.0, 100.0) if limits is None else limits
     if not np.isfinite([worst, best]).all() or worst == best:
-        raise UserError(f"ranges: {name} from {worst} to {best}; legal: two different numbers")
+        raise DoesNotApplyError(
+            f"ranges: {name} from {worst} to {best}; legal: two different numbers"
+        )
     percent: Floats = 100 * (values - worst) / (best - worst)
     present = percent[~np.isnan(percent)]
     if present.size and (present.min() < -1e-9 or present.max() > 100 + 1e-9):
-        raise UserError(f"scores: {name} has values outside {worst:g} to {best:g}")
+        raise DoesNotApplyError(f"scores: {name} has values outside {worst:g} to {best:g}")
     return percent
 
 
@@ -241,11 +245,11 @@ def relative_improvement(
     check_level(level)
     table = check_accuracies(accuracies)
     if baseline not in table.index:
-        raise UserError(f"baseline: no architecture {baseline} in the accuracies")
+        raise DoesNotApplyError(f"baseline: no architecture {baseline} in the accuracies")
     base = table.loc[baseline]
     if not (base > 0).all():
         where = base.index[~(base > 0)][0]
-        raise UserError(f"baseline: {baseline} has no accuracy above 0 on {where}")
+        raise DoesNotApplyError(f"baseline: {baseline} has no accuracy above 0 on {where}")
     result = table.melt(ignore_index=False, var_name="dataset", value_name="accuracy")
     result = result.dropna(subset="accuracy").reset_index()
     result = result[["dataset", "architecture", "accuracy"]]

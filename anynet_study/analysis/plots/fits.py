@@ -19,7 +19,7 @@ from anynet_study.analysis.apr.fits import Scale
 from anynet_study.analysis.apr.transfer import normalised
 from anynet_study.analysis.plots import style, wording
 from anynet_study.analysis.plots.points import LOOKS, MARGIN, point_size
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 #: Beyond so many points their error bars hide them.
 MANY_BARS = 80
@@ -140,7 +140,7 @@ def transfer_grid(
             part = both[chosen.reindex(both.index)]
             try:
                 fit = linear_fit(part[source], part[target], scale, resamples)
-            except UserError as error:
+            except DoesNotApplyError as error:
                 titles.append(f"{name}: no line, {str(error).removeprefix('fit: ')[:38]}")
                 continue
             _draw_line(panel, fit.region(), colour)
@@ -196,7 +196,7 @@ def covariate_grid(
             part = both[chosen.reindex(both.index, fill_value=False)]
             try:
                 fit = linear_fit(np.log10(part["x"].astype(float)), part["y"], "linear", 100)
-            except UserError:
+            except DoesNotApplyError:
                 titles.append(f"{name}: no line")
                 continue
             region = fit.region()
@@ -231,7 +231,7 @@ def effective_robustness_grid(
     # A note alone does not leave one out: it may say that nothing is sure of it.
     known = table.dropna(subset=["accuracy", "expected"])
     if known.empty:
-        raise UserError(f"no architecture has a place on the line: {table['note'].iloc[0]}")
+        raise DoesNotApplyError(f"no architecture has a place on the line: {table['note'].iloc[0]}")
     shifts = list(dict.fromkeys(table["shift"]))
     if grouped := "group" in known:
         looks = style.series_looks(dict.fromkeys(known["group"]), "groups")
@@ -273,7 +273,7 @@ def _draw_group(axes: Axes, rows: pd.DataFrame, colour: str) -> None:
     inside = rows[rows["accuracy"].between(0, 100, inclusive="neither")]
     try:
         region = linear_fit(inside["base"], inside["accuracy"], "logit", FEWEST_RESAMPLES).region()
-    except UserError:
+    except DoesNotApplyError:
         return
     axes.plot(region["x"], region["y"], color=colour, linewidth=1.1)
 
@@ -305,7 +305,7 @@ def _draw_spline(axes: Axes, both: pd.DataFrame, source: str, target: str) -> No
     """Draw the spline where there is one: it needs more different points than a line."""
     try:
         curve = spline_fit(both[source], both[target])
-    except UserError:
+    except DoesNotApplyError:
         return
     axes.plot(curve["x"], curve["y"], color=style.PURPLE, linestyle=(0, (4, 1.2)), **LINE)
 

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_origin
 
 import pandas as pd
 
-from anynet_study.core.errors import UserError, some_of
+from anynet_study.core.errors import DoesNotApplyError, UserError, some_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,7 +42,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 raise
             label, reason = told
             wanted = _sentence(function.__doc__ or "", label.partition("[")[0])
-            raise UserError(f"{where}: {label}: {reason}{wanted}") from error
+            raise DoesNotApplyError(f"{where}: {label}: {reason}{wanted}") from error
 
     return wrapper
 

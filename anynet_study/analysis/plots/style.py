@@ -23,7 +23,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedFormatter, FuncFormatter, LogLocator, NullFormatter
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -307,7 +307,9 @@ def series_looks(
     if hollow:
         looks += [{**look, "markerfacecolor": "white"} for look in looks]
     if len(shown) > len(looks):
-        raise UserError(f"{len(shown)} {what} are more than the {len(looks)} that fit a figure")
+        raise DoesNotApplyError(
+            f"{len(shown)} {what} are more than the {len(looks)} that fit a figure"
+        )
     return dict(zip(shown, looks, strict=False))
 
 

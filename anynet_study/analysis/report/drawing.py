@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from anynet_study.analysis import plots
 from anynet_study.analysis.analyses import FIGURES
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError, WorkFailedError
+from anynet_study.core.errors import DoesNotApplyError, WorkFailedError
 from anynet_study.core.files import write_text
 
 if TYPE_CHECKING:  # a report without figures need not wait for matplotlib
@@ -77,7 +77,7 @@ def _draw(
     with look.drawing():
         try:
             figure, data = study.figure(name), study.figure_data(name)
-        except UserError as error:
+        except DoesNotApplyError as error:
             remove_figure(folder, name)
             return DrawnFigure(name, title, caption, {}, left_out=str(error))
         look.apply(figure)

@@ -19,7 +19,7 @@ from anynet_study.analysis.apr import Roles, cumulative
 from anynet_study.analysis.apr.population import stages_of
 from anynet_study.analysis.plots import driver_estimates, pair_estimates, upper_limit, wording
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError
 
 #: The most panels of one group; further pairs are shown one by one.
 MOST_PANELS = 24
@@ -48,15 +48,17 @@ def explore_data(study: Study, beside: Sequence[Study] = ()) -> Data:
     browser.
 
     Raises:
-        UserError: there is no error to show, or more than a page can hold.
+        DoesNotApplyError: there is no error to show, or more than a page can hold.
     """
     errors = study.errors.dropna(axis="columns", how="all").dropna(how="all")
     if errors.empty:
-        raise UserError("no run has an error")
+        raise DoesNotApplyError("no run has an error")
     others = _others(study, beside)
     ids = list(dict.fromkeys([*errors.index, *(i for _, _, it in others for i in it.index)]))
     if (cells := len(ids) * (errors.shape[1] + sum(it.shape[1] for *_, it in others))) > MOST_CELLS:
-        raise UserError(f"{cells:,} errors are more than the {MOST_CELLS:,} a page can hold")
+        raise DoesNotApplyError(
+            f"{cells:,} errors are more than the {MOST_CELLS:,} a page can hold"
+        )
     columns = _error_columns(study, errors.reindex(ids))
     roles: Roles | None = study.known("roles")
     datasets = list(map(str, errors))
@@ -244,7 +246,7 @@ def _groups(study: Study, datasets: list[str], place: dict[str, int]) -> list[Da
     groups = [group(title, pairs) for title, pairs in _pairs(study.known("roles"), datasets)]
     for parameter in TOTALS:
         if drivers is not None:
-            found = driver_estimates(drivers, parameter)
+            found = driver_estimates(drivers[drivers["errors"] == "test"], parameter)
             estimates |= {(parameter, name): value for name, value in found.items()}
         pairs = [(parameter, name) for name in datasets]
         groups.append(group(f"Errors against {parameter}", pairs))

@@ -27,7 +27,7 @@ from anynet_study.analysis.report.grid import WHY_NO_INTERVAL, Grid, grid_of
 from anynet_study.analysis.report.headline import headline_of
 from anynet_study.analysis.report.summary import Summary, summarise
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import DoesNotApplyError, UserError, counted
 from anynet_study.core.files import write_text
 
 SVG_BYTES = 300_000
@@ -151,7 +151,7 @@ def render(
     data, no_data = None, ""
     try:
         data = explore_data(study, beside)
-    except UserError as error:
+    except DoesNotApplyError as error:
         no_data = str(error)
     options = study.options
     shown = sections(study, summary, figures)

@@ -10,7 +10,7 @@ import yaml
 from anynet_study.analysis.apr import exclusions
 from anynet_study.core.progress import duration
 from anynet_study.design_space import origin
-from anynet_study.store import ResultStore, mixed_backends
+from anynet_study.store import Publication, ResultStore, mixed_backends
 
 STATUSES = ("completed", "diverged", "failed")
 
@@ -47,10 +47,10 @@ def summarise(store: ResultStore) -> Summary:
     planned_runs = runs[runs["planned"]]
     journals = store.journals()
     bad = journals[journals["problem"] != ""]
-    sweep = _mapping(provenance.get("sweep", ""))
+    sweep, shown = _mapping(provenance.get("sweep", "")), Publication()  # pages are sent to others
     return Summary(
         name=study_name(store),
-        question=provenance.get("question") or str(sweep.get("question") or ""),
+        question=shown.text(provenance.get("question") or str(sweep.get("question") or "")),
         architectures=len(errors),
         datasets=store.datasets(),
         runs=count_runs(planned_runs, errors),
@@ -63,7 +63,7 @@ def summarise(store: ResultStore) -> Summary:
         compute=duration(float(planned_runs["seconds"].sum())),
         sampling=describe_sampling(provenance.get("sampling", "")),
         versions=_versions(store, planned_runs),
-        sweep=provenance.get("sweep", ""),
+        sweep=shown.sweep(provenance.get("sweep", "")),
         created=provenance.get("created", ""),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.core.errors import UserError
+from anynet_study.core.files import open_regular
 from anynet_study.data.packed.digests import check_files, has_digests, write_digests
 from anynet_study.data.packed.form import (
     Form,
@@ -136,7 +137,8 @@ class PackedDataset:
         if not path.exists():
             return [[] for _ in range(self.counts("train").images)]
         try:
-            found: list[list[str]] = json.loads(path.read_bytes())
+            with open_regular(path) as file:
+                found: list[list[str]] = json.load(file)
         except (OSError, ValueError, RecursionError) as error:
             raise damaged(path, "it cannot be read") from error
         return found
@@ -218,6 +220,7 @@ class PackedDataset:
     def _array(self, split: Split, kind: str) -> NDArray[Any]:
         path = self.folder / f"{split}_{kind}.npy"
         try:
+            open_regular(path).close()
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # the parser of headers raises nearly anything
             raise damaged(path, str(error)) from error

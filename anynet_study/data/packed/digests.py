@@ -11,7 +11,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from anynet_study.core.files import read_regular, write_text
+from anynet_study.core.files import open_regular, read_regular, write_text
 from anynet_study.core.progress import Report, progress_if_long
 from anynet_study.data.packed.meta import damaged
 
@@ -139,7 +139,7 @@ def _digests(folder: Path, stamps: dict[str, Stamp]) -> dict[str, str]:
 
 def _digest(path: Path, report: Report, before: int) -> str:
     whole = blake3(max_threads=blake3.AUTO)
-    with path.open("rb", buffering=0) as file:
+    with open_regular(path) as file:
         while block := file.read(BLOCK):
             whole.update(block)
             report((before + file.tell()) >> 20)

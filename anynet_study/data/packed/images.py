@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.core.files import open_regular
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.meta import Split, damaged
 
@@ -47,9 +48,9 @@ def stored_images(folder: Path, split: Split, form: Form) -> Images:
     """The images of a split. OSError or ValueError where they are damaged."""
     if form.store == "jpeg":
         return JpegImages(folder, split, form)
-    array: NDArray[np.uint8] = np.load(
-        folder / f"{split}_images.npy", mmap_mode="r", allow_pickle=False
-    )
+    path = folder / f"{split}_images.npy"
+    open_regular(path).close()
+    array: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
     return array
 
 

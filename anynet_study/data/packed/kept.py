@@ -1,9 +1,10 @@
 """What a study keeps of its datasets: all but the images, so that it can be read without them."""
 
 import filecmp
+import shutil
 from pathlib import Path
 
-from anynet_study.core.files import naming, replacing_folder
+from anynet_study.core.files import naming, open_regular, replacing_folder
 from anynet_study.data.packed.dataset import CAPTIONS, PackedDataset
 from anynet_study.data.packed.digests import DIGESTS, check_kept, has_digests
 from anynet_study.data.packed.meta import SPLITS
@@ -25,8 +26,9 @@ def keep_labels(dataset: PackedDataset, folder: Path) -> None:
         return
     with replacing_folder(target) as temporary:
         for name in names:
-            with naming(temporary / name):
-                (temporary / name).write_bytes((source / name).read_bytes())
+            made = temporary / name
+            with naming(made), open_regular(source / name) as file, made.open("xb") as copy:
+                shutil.copyfileobj(file, copy)
 
 
 class KeptDatasets:

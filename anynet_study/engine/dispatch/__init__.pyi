@@ -23,6 +23,8 @@ from .local import train_all as train_all
 from .opened import Changes as Changes
 from .opened import OpenStudy as OpenStudy
 from .opened import changes_in_words as changes_in_words
+from .opened import damage_in_words as damage_in_words
+from .opened import lost_in_words as lost_in_words
 from .opened import open_study as open_study
 from .opened import open_sweep as open_sweep
 from .pack import pack_by_length as pack_by_length

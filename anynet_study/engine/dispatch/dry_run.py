@@ -1,8 +1,8 @@
 """What a study has done and a launch would submit; neither data nor Slurm needs to be there."""
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from anynet_study.core.errors import UserError
@@ -10,7 +10,7 @@ from anynet_study.data import KeptDatasets
 from anynet_study.design_space import Population
 from anynet_study.engine.dispatch.calibration import expected_on
 from anynet_study.engine.dispatch.failures import retries
-from anynet_study.engine.dispatch.opened import Changes, OpenStudy
+from anynet_study.engine.dispatch.opened import Changes, OpenStudy, lost_in_words
 from anynet_study.engine.dispatch.pack import last_end, pack_jobs
 from anynet_study.engine.dispatch.recorded import JournalReader
 from anynet_study.engine.dispatch.slurm.site import Site
@@ -69,6 +69,8 @@ class Begun:
     done: Counter[Kind] = field(default_factory=Counter)
     #: Why the study's folder does not take this sweep; "" if it does.
     refusal: str = ""
+    #: What is wrong with journals of the study, by name.
+    damage: Mapping[str, str] = field(default_factory=dict)
     #: What the sweep changes of the study, so that recorded runs would stay unused.
     changes: Changes | None = None
 
@@ -83,17 +85,20 @@ def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: 
             study.check_extends(population)
     except UserError as error:
         return Begun(cost, refusal=str(error))
+    lost = recorded.lost(study.results)
+    found = Begun(cost, refusal=lost_in_words(study, lost) if lost else "", damage=recorded.damage)
     if not reader.records:
-        return Begun(cost)
+        return found
     try:
         views = load_views(sweep, kept=kept)
     except UserError:  # some data is not there (any more)
-        return Begun(cost)
+        return found
     plan = make_plan(sweep, population, views, judge=recorded.validation_error, kept=kept)
     todo = recorded.todo(plan, retries(recorded, sweep.launch.attempts)).by_id
     done = Counter(kind_of(run) for run in plan if run.run_id not in todo)
     opened = OpenStudy(study, sweep, population, views, plan)
-    return Begun(opened.calibrated(reader).cost, done, changes=opened.changes(recorded))
+    cost = opened.calibrated(reader).cost
+    return replace(found, cost=cost, done=done, changes=opened.changes(recorded))
 
 
 def kind_of(run: PlannedRun) -> Kind:

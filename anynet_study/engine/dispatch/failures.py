@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
+from anynet_study.core.files import open_regular
 from anynet_study.core.provenance import code_version
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.ledger import LiveJob, SubmittedJob
@@ -98,7 +99,7 @@ def _reason(said: str) -> tuple[FailureKind, str]:
 def tail(path: Path, start: int = 0) -> str:
     """The end of a text file, from byte `start` at the earliest; "" if there is none."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             file.seek(max(start, os.fstat(file.fileno()).st_size - TAIL_BYTES))
             return file.read().decode("utf-8", "replace")
     except OSError:
@@ -107,7 +108,7 @@ def tail(path: Path, start: int = 0) -> str:
 
 def host_in(log: Path) -> str:
     """Where a job ran, as submitit writes at the beginning of its log; "" if it did not."""
-    with log.open("rb") as file:
+    with open_regular(log) as file:
         found = re.search(rb"\bhostname=([^,)\s]+)", file.read(HEAD_BYTES))
     return found[1].decode("utf-8", "replace") if found else ""
 

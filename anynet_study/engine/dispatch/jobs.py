@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 
 from anynet_study.core.errors import UserError, WorkFailedError
+from anynet_study.core.files import open_regular
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.failures import ending
 from anynet_study.engine.dispatch.ledger import LiveJob, SubmittedJob
@@ -91,12 +92,17 @@ class JobLog:
         """Where a job's log is, or will be."""
         return cls(job, job.log(study.logs, "out"), job.log(study.logs, "err"), run_id)
 
-    def lines(self) -> list[str]:
-        """What the worker wrote, or of that what tells of the run that was asked for."""
-        if not self.out.exists():
+    def lines(self, err: bool = False) -> list[str]:
+        """What the worker wrote, or of that what tells of the run that was asked for.
+
+        `err`: what else it printed, as errors of libraries, whatever run that tells of.
+        """
+        written = self.err if err else self.out
+        if not written.exists():
             return []
-        lines = self.out.read_text(encoding="utf-8", errors="replace").splitlines()
-        return [line for line in lines if line.startswith(self.run_id)]
+        with open_regular(written) as file:
+            lines = file.read().decode("utf-8", "replace").splitlines()
+        return [line for line in lines if err or line.startswith(self.run_id)]
 
 
 def find_log(study: StudyFolder, jobs: Sequence[SubmittedJob], name: str) -> JobLog:

@@ -1,8 +1,8 @@
 """Launching a study: what is missing of it and not queued is submitted by an executor."""
 
 import os
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,8 @@ class LaunchReport:
     reason: str = ""
     #: Runs of tuned recipes that are planned when others have ended.
     awaited: int = 0
+    #: What is wrong with journals, by name: what they have lost is trained again.
+    damage: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ def check_may_begin(study: OpenStudy, allowed: Allowed) -> None:
     """Raise UserError for what the user must allow first, and has not."""
     folder, recorded = study.folder, Recorded.read(study.folder.journals)
     _check_path(folder.folder)
+    study.check_journals(recorded)
     kept = kept_weights(folder.weights_folder)
     again = {run.run_id for run in study.plan if recorded.missing_evaluations(run)} - kept
     again &= recorded.runs.keys()
@@ -201,6 +204,7 @@ def _launch(
         jobs_left=sent.jobs_left,
         reason=sent.reason,
         awaited=plan.awaited,
+        damage=dict(recorded.damage),
     )
     return report, sent.jobs
 

@@ -19,7 +19,7 @@ import psutil
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anynet_study.core.errors import UserError
-from anynet_study.core.files import naming
+from anynet_study.core.files import naming, open_regular
 from anynet_study.engine.dispatch.recorded import Retries, Retry
 from anynet_study.engine.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
 from anynet_study.engine.dispatch.worker_state import (
@@ -333,7 +333,7 @@ def _lines(folder: Path) -> Iterator[Submission]:
     for path in sorted(folder.glob("*.jsonl")):
         if not path.is_file():
             raise UserError(f"{path}: no regular file, as launch writes them; remove it")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     continue  # torn

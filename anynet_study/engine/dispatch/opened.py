@@ -30,6 +30,7 @@ from anynet_study.engine.planning import (
 )
 from anynet_study.engine.study_folder import StudyFolder, sample
 from anynet_study.engine.sweep import Sweep
+from anynet_study.store import OnlyInStore
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,11 @@ class OpenStudy:
             return {}
         return self.sweep.changes_since(self.folder.sweep())
 
+    def check_journals(self, recorded: Recorded) -> None:
+        """Raise UserError where the study's store has runs or evaluations that no journal has."""
+        if lost := recorded.lost(self.folder.results):
+            raise UserError(lost_in_words(self.folder, lost))
+
     def changes(self, recorded: Recorded) -> "Changes | None":
         """What the sweep changes of the study; None where every run of it stays in use."""
         if not self.changed_keys:
@@ -118,6 +124,20 @@ class OpenStudy:
         used = [run_id for run_id in before if run_id in recorded.runs]
         unused = sum(run_id not in now for run_id in used)
         return Changes(self.changed_keys, unused, len(used)) if unused else None
+
+
+def lost_in_words(folder: StudyFolder, lost: OnlyInStore) -> str:
+    """What to do where the store of a study has more than its journals."""
+    return (
+        f"{folder.journals}: {lost} of {folder.results.name} are in no journal (any more); to have "
+        f"them back: anynet-study collect {folder.folder} --restore; to do without: move "
+        f"{folder.results} away"
+    )
+
+
+def damage_in_words(damage: Mapping[str, str]) -> list[str]:
+    """What is wrong with journals (`Recorded.damage`), a line each."""
+    return [f"{name}: {said}" for name, said in damage.items()]
 
 
 #: Changed keys that a message names.

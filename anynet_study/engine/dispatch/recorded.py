@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from anynet_study.engine.dispatch.worker_state import SILENT
 from anynet_study.engine.planning import Plan, PlannedRun
-from anynet_study.store import read_journals
+from anynet_study.store import OnlyInStore, is_torn, only_in_store, read_journals
 
 #: What is kept of each record, to tell how fast runs end and to predict the length of others.
 KEPT = (
@@ -81,11 +81,17 @@ class Recorded:
     evaluations: Mapping[tuple[str, str], float]
     #: The failures of each run that ever failed, in the order in which they ended.
     failures: Mapping[str, Sequence[Failure]] = field(default_factory=dict)
+    #: By name, journals that are damaged: records are lost, or may be; not one that is written to.
+    damage: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, journals: Path) -> "Recorded":
         """Read the journals of a study; a folder that is not there holds none."""
         return JournalReader(journals).read()
+
+    def lost(self, results: Path) -> OnlyInStore:
+        """What a study's store has and its journals have not, as where they were removed."""
+        return only_in_store(results, self.runs, self.evaluations)
 
     def failed(self) -> dict[str, Failure]:
         """The last failure of every run that has not come to its end since."""
@@ -174,7 +180,8 @@ class JournalReader:
         self._evaluations: dict[tuple[str, str], float] = {}
         self._began: dict[tuple[str, str], float] = {}
         self._failures: dict[str, list[Failure]] = {}
-        self._recorded = Recorded(self._runs, self._evaluations, self._failures)
+        self._damage: dict[str, str] = {}
+        self._recorded = Recorded(self._runs, self._evaluations, self._failures, self._damage)
         self._tables: list[pa.Table] = []
         self._next_look = 0.0
         #: How many records of runs there are.
@@ -182,7 +189,9 @@ class JournalReader:
 
     def read(self) -> Recorded:
         """All that is recorded by now. What an earlier call gave grows with it."""
-        new = read_journals(self._folder, self._after)
+        wrong: dict[str, str] = {}
+        new = read_journals(self._folder, self._after, wrong)
+        self._damage |= {name: said for name, said in wrong.items() if not is_torn(said)}
         if len(new):
             self._after |= zip(new["journal"].to_pylist(), new["end"].to_pylist(), strict=True)
             runs, tests = _by_kind(new)

@@ -4,7 +4,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from anynet_study.core.errors import WorkFailedError
 from anynet_study.engine.dispatch import ledger
@@ -127,6 +127,9 @@ class Status:
     backends: str = ""
     #: Runs of tuned recipes that are planned when others have ended.
     awaited: int = 0
+    #: What is wrong with journals, by name; and in words, what the store has and no journal.
+    damage: Mapping[str, str] = field(default_factory=dict)
+    only_in_store: str = ""
 
     @property
     def is_active(self) -> bool:
@@ -147,7 +150,8 @@ def current_status(study: OpenStudy, reader: JournalReader) -> Status:
     calibrated = study.calibrated(reader) if jobs.live else None
     now, is_over = time.time(), not jobs.live and not jobs.unknown
     pace = reader.throughput(now, is_over)
-    return study_status(study.plan, recorded, jobs, pace, now, calibrated)
+    now_there = study_status(study.plan, recorded, jobs, pace, now, calibrated)
+    return replace(now_there, only_in_store=str(recorded.lost(folder.results) or ""))
 
 
 def study_status(
@@ -214,6 +218,7 @@ def study_status(
         hours=throughput.hours,
         backends=throughput.backends,
         awaited=plan.awaited,
+        damage=dict(recorded.damage),
     )
 
 

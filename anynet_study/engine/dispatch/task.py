@@ -18,7 +18,7 @@ import submitit
 import yaml
 from submitit.helpers import DelayedSubmission
 
-from anynet_study.core.files import write_text
+from anynet_study.core.files import open_regular, write_text
 from anynet_study.data import data_root
 from anynet_study.engine.dispatch.ledger import local_id
 from anynet_study.engine.dispatch.process import Interruption, end_with, prepare_process
@@ -75,7 +75,8 @@ class Worklist:
     @classmethod
     def read(cls, path: Path) -> "Worklist":
         """The worklist that was written to a file."""
-        fields = json.loads(path.read_text(encoding="utf-8"))
+        with open_regular(path) as file:
+            fields = json.load(file)
         retries = {run_id: Retry(**retry) for run_id, retry in fields.pop("retries").items()}
         return cls(**fields, retries=retries)
 

@@ -20,6 +20,7 @@ from tempfile import TemporaryFile
 from typing import Any, NoReturn
 
 from anynet_study.core.errors import first_line
+from anynet_study.core.files import read_regular
 from anynet_study.engine.study_folder import FRESH
 from anynet_study.store import FailureKind
 
@@ -91,7 +92,7 @@ class Said:
     def read(cls, path: Path) -> "Said | None":
         """What stands in a worker's file; nothing of one that was begun only, None without one."""
         try:
-            return cls(**json.loads(path.read_text(encoding="utf-8").partition("\n")[0]))
+            return cls(**json.loads(read_regular(path).decode("utf-8").partition("\n")[0]))
         except OSError:
             return None
         except (ValueError, TypeError):

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from anynet_study.core.errors import UserError, first_line
-from anynet_study.core.files import replacing
+from anynet_study.core.files import open_regular, replacing
 from anynet_study.engine.training.options import Engine
 from anynet_study.engine.training.trainer import State, Trainer
 
@@ -171,7 +171,8 @@ def load_weights_file(path: Path, digest: str) -> Weights:
     Raises UserError where it cannot be read, or its SHA-256 is not `digest` any more.
     """
     try:
-        stored = path.read_bytes()
+        with open_regular(path) as file:
+            stored = file.read()
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     if hashlib.sha256(stored).hexdigest() != digest:
