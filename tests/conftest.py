@@ -44,6 +44,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [test for tests in (*in_turn, *short) for test in tests]
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write the tests that were skipped, and why, into the file $ANYNET_SKIPPED: for CI."""
+    if file := os.environ.get("ANYNET_SKIPPED"):
+        skipped = terminalreporter.stats.get("skipped", ())
+        lines = (f"{test.nodeid}\t{test.longrepr[2]}\n" for test in skipped)
+        Path(file).write_text("".join(lines), encoding="utf-8")
+
+
 @pytest.fixture(scope="session")
 def path_with_slurm() -> str:
     """PATH as it was, for tests of a Slurm that is installed."""

@@ -8,7 +8,6 @@ the runs (`python -m benchmarks.cost` tells the error on held-out datasets).
 import heapq
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import nan
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,6 @@
 """Predicting the seconds of a run: for packing into jobs, for the time left and the dry run."""
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -51,7 +50,8 @@ class CostModel:
     def of_json(cls, path: Path) -> "CostModel":
         """What `to_json` wrote, with the prices of today. UserError for what it did not write."""
         try:
-            told = json.loads(read_regular(path))
+            # Earlier versions wrote NaN where the error is not known.
+            told = json.loads(read_regular(path), parse_constant=lambda _: None)
             return replace(built_in_cost(told.pop("device")), **told)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise UserError(f"{path}: none that launch writes; remove it") from None
