@@ -33,7 +33,14 @@ from anynet_study.engine.planning.memory import (
     run_bytes,
     shared_bytes,
 )
-from anynet_study.engine.planning.prices import CPU_CORE, H100, V100, CostModel, built_in_cost, expected_cost
+from anynet_study.engine.planning.prices import (
+    CPU_CORE,
+    H100,
+    V100,
+    CostModel,
+    built_in_cost,
+    expected_cost,
+)
 from anynet_study.engine.planning.sizes import dataset_size
 from anynet_study.engine.training import Recipe
 from anynet_study.engine.training.operators import TRANSFORMS
