@@ -1,5 +1,6 @@
 """The sbatch script: golden text, what each option does to it, and jobs dealt to arrays."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -101,7 +102,11 @@ def test_golden(monkeypatch: pytest.MonkeyPatch) -> None:
         "setup": ["module load cuda"],
         "timeout_min": 240,
     }
-    assert text(options, 40, exclude=("n2",), after="17") == GOLDEN
+    before = os.umask(0o022)
+    try:
+        assert text(options, 40, exclude=("n2",), after="17") == GOLDEN
+    finally:
+        os.umask(before)
 
 
 def test_submitit_s_wckey_is_sent_only_if_the_sweep_says_one() -> None:
