@@ -309,51 +309,6 @@ GAPS = Analysis[Study](
 )
 
 
-def recipe_robustness(study: Study) -> pd.DataFrame:
-    """Errors averaged over further test sets, under every other recipe against the main one.
-
-    Of the test sets that a dataset's networks have under both.
-    """
-    parts: Parts = {}
-    for recipe, tables in study.recipe_test_sets.items():
-        means: dict[str, pd.Series] = {}
-        others: dict[str, pd.Series] = {}
-        for dataset, own in study.test_sets.items():
-            other = tables.get(dataset, own[[]])
-            if names := [name for name in own.columns[1:] if name in other]:
-                means[dataset] = own[names].mean(axis=1, skipna=False)
-                others[dataset] = other[names].mean(axis=1, skipna=False)
-        if means:
-            tables_of_both = pd.DataFrame(means), pd.DataFrame(others)
-            parts[recipe,] = partial(apr.agreement, *tables_of_both, **study.options.correlating)
-    return stacked(["recipe"], parts, study.progress)
-
-
-RECIPE_ROBUSTNESS = Analysis[Study](
-    name="recipe-robustness",
-    title="Mean error over further test sets: other recipes against the main one",
-    table=recipe_robustness,
-    question="Does another recipe err less on further test sets?",
-    formula=(
-        "ρ(mean errors over the shifts under two recipes), and the mean over architectures of "
-        "their difference"
-    ),
-    source="paper 5, section 3",
-    avoid=(
-        "for recipes with different numbers of training images, if the question is about the recipe"
-    ),
-    needs=("test_sets", "recipe_test_sets"),
-    headings={"estimate": "correlation", "mean_before": "mean before", "mean_after": "after"},
-    section="shifts",
-    shown="folded",
-    caption="Average robustness under other recipes",
-    note=(
-        "On the same images, for example networks that learn from texts against networks that "
-        "learn from labels. Below zero: the other recipe errs less on further test sets."
-    ),
-)
-
-
 def effective_robustness(study: Study) -> pd.DataFrame:
     """Accuracy beyond what the line through the baseline, or all architectures, expects."""
     level, patterns = study.options.level, study.options.baseline

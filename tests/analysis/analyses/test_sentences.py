@@ -320,7 +320,7 @@ def test_the_shortest_training() -> None:
 
 @pytest.mark.parametrize(("less", "gains"), [("yes", "; it errs less on b"), ("undecided", "")])
 def test_other_recipes(less: str, gains: str) -> None:
-    columns = "recipe dataset estimate low high errs_less"
+    columns = "version dataset estimate low high errs_less"
     rows = [("long", "a", 0.8, 0.7, 0.9, "no"), ("long", "b", 0.9, 0.7, 1.0, less)]
     rows += [("odd", "a", NAN, NAN, NAN, "undecided"), ("odd", "b", 0.5, 0.4, 0.6, "no")]
     assert other_recipes(frame(*rows, columns=columns)) == [
