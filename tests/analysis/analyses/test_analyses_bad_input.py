@@ -187,7 +187,7 @@ REFUSED = {
 #: Tables that rest on none of the tables of errors that are changed here.
 ELSEWHERE = {
     *("noise", "corrected", "rank-preservation", "duration"),
-    *("shifts", "shift-agreement", "gaps"),
+    *("shifts", "gaps"),
     *("effective-robustness", "significance", "label-sets"),
     *("class-accuracy", "distance", "tuning", "tuned"),
 }
