@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -79,7 +80,7 @@ def text(
         array = array_of(executor, code, "abc", tasks, pickle, after)
         (job, *_) = submitted_by(array, Task("", "abc"), tasks)
         script: str = job.paths.submission_file.read_text()
-    return script.replace(name, "").replace(sys.executable, "PYTHON")
+    return script.replace(name, "").replace(shlex.quote(sys.executable), "PYTHON")
 
 
 def option(script: str, name: str) -> str | None:
