@@ -45,7 +45,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Write the tests that were skipped, and why, into the file $ANYNET_SKIPPED: for CI."""
+    """How many inputs of the corpora were misread without a word, or refused though plain.
+
+    And into the file $ANYNET_SKIPPED, for CI, which tests were skipped and why.
+    """
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    ends = [value for it in reports for key, value in it.user_properties if key == "corpus"]
+    for end in ("misread without a word", "refused though plain") if ends else ():
+        terminalreporter.write_line(f"inputs from outside {end}: {ends.count(end)} of {len(ends)}")
     if file := os.environ.get("ANYNET_SKIPPED"):
         skipped = terminalreporter.stats.get("skipped", ())
         lines = (f"{test.nodeid}\t{test.longrepr[2]}\n" for test in skipped)
