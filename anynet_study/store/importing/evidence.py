@@ -38,6 +38,12 @@ DESCRIBING = {
     *("ratio", "alpha", "beta", "gamma", "temperature", "ema", "aug", "runtime", "timestamp"),
     *("duration", "trial", "sampling", "forward", "per", "of", "wall", "clock", "state", "k"),
 }
+#: Words of amounts, which no dataset's name has; and units beside them.
+AMOUNTS = {
+    *("params", "param", "parameter", "parameters", "flops", "gflops", "mflops", "macs", "gmacs"),
+    *("latency", "throughput", "runtime", "fps", "vram", "kwh"),
+}
+UNITS = {"m", "g", "k", "b", "mio", "s", "h", "cpu", "gpu", "ms"}
 #: Such words that are names of datasets as well (Seeds, SD-198, MS-COCO): values decide.
 AMBIGUOUS = {"seeds", "sd", "ms", "count", "patch", "stars", "tokens", "se"}
 #: Other measures than the error, whatever words are beside these.
@@ -133,10 +139,13 @@ def _word(name: str, names: Collection[str]) -> Literal["value", "measure", "oth
         return "value"
     if words & OTHER_MEASURES:
         return "measure"
+    if words & AMOUNTS:
+        return "other"
     if words and words <= AMBIGUOUS:
         return "partly"
     if words & MEASURES and (beside or words <= described | PARTS.keys()):
         return "measure"
+    words = words - UNITS or words
     told = words & (DESCRIBING | SUMMARIES)
     if not name or (told and words <= described | PARTS.keys()) or (beside and "n" in words):
         return "other"
@@ -214,6 +223,8 @@ def _verdict(
         return Verdict("description")
     if derived:
         return Verdict("description" if words & SUMMARIES_BY_VALUE else "unclear", derived)
+    if column.inside < 1 and others and column.word != "value":
+        return Verdict("unclear", f"has values outside 0 to {column.top:g}")
     if column.inside < 1 or column.word == "value":
         return Verdict("dataset")  # a value outside is refused by its row
     like = _like(column, others, rho)
@@ -238,7 +249,7 @@ def _like(column: _Column, others: list[_Column], rho: float | None) -> bool:
     medians = [other.median for other in others]
     low, high = 0.2 * min(medians), max(2 * max(medians), 0.5 * column.top)
     if _coarse(column, others):  # as depths and counts are
-        low, high = 0.5 * min(medians), 1.3 * max(medians)
+        low, high = 0.5 * min(medians), 2.5 * max(medians)
     return (
         low <= column.median <= high
         and column.spread <= 4 * max(other.spread for other in others) + 1e-9
