@@ -323,6 +323,15 @@ CASES = (
         says=["datasets: 5", "columns that describe models: none"],
     ),
     Row(
+        "a dataset that ranks models the other way round is one, and told of",
+        csv(
+            "model,cars,dtd,lines",
+            *(f"n{k},{60 + 2 * k}.{k},{50 + k}.{k},{80 - 2 * k}.{k}" for k in range(9)),
+        ),
+        "--accuracy",
+        says=["datasets: 3", "note: lines ranks models the other way round"],
+    ),
+    Row(
         "48 words of descriptions beside accuracy",
         csv(
             "model,CIFAR10TestAccuracy200Epochs,params",

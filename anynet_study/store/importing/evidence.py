@@ -204,7 +204,11 @@ def verdicts(
         own = int(column in beside)
         apart = ranks - own * column.ranks, counts - own * column.known
         rho = _correlation(column, *apart) if others else None
-        told[name] = _verdict(column, derived.get(name, ""), others, rho, bool(sure), quantity)
+        verdict = _verdict(column, derived.get(name, ""), others, rho, bool(sure), quantity)
+        if verdict.kind == "dataset" and rho is not None and rho <= AGAINST and len(others) > 1:
+            why = f"ranks models the other way round than the others (Spearman {rho:.2f})"
+            verdict = Verdict("dataset", f"{why}: an error among accuracies? --error-columns")
+        told[name] = verdict
     return told
 
 
@@ -228,7 +232,7 @@ def _verdict(
     if column.inside < 1 or column.word == "value":
         return Verdict("dataset")  # a value outside is refused by its row
     like = _like(column, others, rho)
-    against = _against(column, others, rho, quantity)
+    against = _against(column, others, quantity)
     if against and not like:
         return Verdict("description" if column.word == "partly" else "unclear", against)
     if words & SUMMARIES and others:
@@ -274,9 +278,7 @@ def _correlation(column: _Column, ranks: Values, counts: NDArray[np.int64]) -> f
     return float(np.corrcoef(own, mean)[0, 1])
 
 
-def _against(
-    column: _Column, others: list[_Column], rho: float | None, quantity: str | None
-) -> str:
+def _against(column: _Column, others: list[_Column], quantity: str | None) -> str:
     """Why a column may be no dataset; empty where nothing speaks against it."""
     if not column.count or not others:
         return ""
@@ -298,8 +300,6 @@ def _against(
     few = column.count >= FEWEST_OF_FEW and column.distinct <= 8
     if few and column.distinct < np.median(distinct) / 4:
         return f"{column.distinct} values only"
-    if rho is not None and rho <= AGAINST and len(others) > 1:
-        return f"runs against the others (Spearman {rho:.2f}): an error among accuracies?"
     return ""
 
 
