@@ -475,7 +475,7 @@ REGRET = Analysis[Study](
     avoid=(
         "where the lowest errors are far from normal, as with a floor that many architectures reach"
     ),
-    needs=("roles",),
+    needs=("roles", "equal_weights"),
     headings={"top": "best of top", "chance": "of a random choice", "share": "share of that"}
     | {"error": "measured error", "random": "random", "oracle": "least", "reliability": ""},
     figures=(
