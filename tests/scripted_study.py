@@ -40,6 +40,7 @@ def begun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
     prepared.folder.begin(prepared.sweep, prepared.population)
     prepared.folder.logs.mkdir()
     command("squeue", "true")
+    command("srun", "")
     command("sacct", "exit 1")
     return prepared
 

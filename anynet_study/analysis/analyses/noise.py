@@ -46,7 +46,7 @@ def noise_together(study: Study, asked: int) -> pd.DataFrame | None:
     None where neither replicates nor --least-icc tell it.
     """
     replicates, least = study.known("replicates"), study.options.least_icc
-    if replicates is not None:
+    if replicates is not None and study.weights is None:
         level = bonferroni(study.options.level, asked)
         return apr.noise_ceiling(replicates, study.options.method, level)
     if least is None:
@@ -150,7 +150,7 @@ NOISE = Analysis[Study](
         "as a property of the dataset alone: architectures of a wider band of FLOPs have a higher "
         "ICC"
     ),
-    needs=("replicates",),
+    needs=("replicates", "equal_weights"),
     headings={"replicates": "runs", "icc": "ICC", "within_std": "std within"}
     | {"between_std": "between"},
     figures=(
@@ -197,7 +197,7 @@ CORRECTED = Analysis[Study](
     formula="ρ / √(ICC(x) ICC(y))",
     source="Spearman 1904 (attenuation)",
     avoid="where the interval of an ICC comes near 0: the quotient can then have any value",
-    needs=("replicates",),
+    needs=("replicates", "equal_weights"),
     headings={"source": "dataset", "target": "and", "estimate": "of single runs"}
     | {"icc_source": "", "icc_target": "", "corrected": "without noise"},
     section="noise",

@@ -189,7 +189,7 @@ DURATION = Analysis[Study](
         "rates of the whole training; and where replicates differ more than architectures, as what "
         "the epochs of one run agree on is then its noise"
     ),
-    needs=("curves",),
+    needs=("curves", "equal_weights"),
     headings={"keep": "wanted", "estimate": "reached", "share": "share of training"}
     | {"epoch_sure": "epoch where sure", "low_sure": ""},
     arrange=apr.cheapest_budget,
@@ -422,6 +422,7 @@ RECIPES = Analysis[Study](
         "for recipes that differ in more than one thing, if the question is which of them helps; a "
         "balanced version also has fewer images; of ten classes, top-5 errors are near 0"
     ),
+    needs=("equal_weights",),
     headings=CHANGE
     | {"source_before": "source, main recipe", "source_after": "source, this recipe"}
     | {"source_difference": "difference", "source_n": ""},
@@ -508,7 +509,7 @@ CLASS_OR_SIZE = Analysis[Study](
     ),
     source="paper 1, section 4.3.1 and Figure 6",
     avoid="where the two smaller versions have different numbers of images",
-    needs=("roles",),
+    needs=("roles", "equal_weights"),
     headings={"rho_source": "source", "rho_images": "with fewer images"}
     | {"rho_classes": "with fewer classes", "by_images": "gained by fewer images"}
     | {"by_classes": "by fewer classes"},

@@ -205,7 +205,7 @@ TUNED = Analysis[Study](
     formula="ρ(errors with one setting for all, tuned errors), and their mean difference; the one "
     "setting is that with the lowest mean validation error",
     avoid="as the gain over an untuned recipe: the one setting is the best of the same trials",
-    needs=("trials",),
+    needs=("trials", "equal_weights"),
     headings=CHANGE,
     figures=(
         StudyFigure(

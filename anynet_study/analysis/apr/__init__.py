@@ -68,6 +68,7 @@ from anynet_study.analysis.apr.proxies import (
     proxy_costs,
 )
 from anynet_study.analysis.apr.rank_preservation import (
+    fewest_to_preserve,
     rank_preservation,
     replicate_intervals,
     sampling_intervals,
@@ -145,6 +146,7 @@ __all__ = [
     "effective_size",
     "ensembles",
     "exclusions",
+    "fewest_to_preserve",
     "fisher_interval",
     "gaps",
     "good_range",

@@ -159,7 +159,7 @@ def test_bounds_of_noise_are_upper_ends_that_hold_together() -> None:
         for number in range(2)
     ]
     study: Any = SimpleNamespace(
-        known=lambda name: pd.concat(runs), options=Options(), errors=pd.DataFrame()
+        known=lambda name: pd.concat(runs), weights=None, options=Options()
     )
     alone = apr.noise_ceiling(pd.concat(runs)).set_index("dataset")
     claims = noise_bounds(study, alone.reset_index())

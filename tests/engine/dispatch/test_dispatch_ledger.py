@@ -141,7 +141,7 @@ def squeue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Squeue:
     (tmp_path / "bin").mkdir()
     told = f'test "$SLURM_TIME_FORMAT" = %s && cat {tmp_path}/listed'
     program(tmp_path / "bin", "squeue", told)
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     return lists
 
 
@@ -217,6 +217,6 @@ def test_a_silent_squeue_is_not_taken_for_an_empty_queue(
     path = tmp_path / "jobs"
     slurm_job(path, "7", ["0"])
     program(tmp_path, "squeue", "exit 1")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(WorkFailedError, match="squeue"):
         ledger.live_jobs(StudyFolder(tmp_path))
