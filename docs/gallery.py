@@ -256,7 +256,7 @@ TOLD = {
     "tuning": ("miniature", "--recipe tuned"),
 }
 #: A script that wants what no committed data have: a study that names its networks.
-NEED_MORE = {"table_a1"}
+NEED_MORE = {"table_a1", "reuse"}
 
 
 def scripts() -> list[str]:
