@@ -135,8 +135,8 @@ def main() -> int:
     numbers.sort(key=lambda number: places[number])
     found = []
     with ProcessPoolExecutor(options.jobs, get_context("fork"), _on_one_core) as pool:
-        told = [pool.submit(measured, number, options.studies) for number in numbers]
-        for done in as_completed(told):
+        running = [pool.submit(measured, number, options.studies) for number in numbers]
+        for done in as_completed(running):
             row = done.result()
             found.append(row)
             if not options.dry:
