@@ -7,6 +7,7 @@ import typer
 
 from anynet_study.analysis.analyses.arguments import Source, StudyOptions, with_study_options
 from anynet_study.cli.options import AsIs, current, opt, writes
+from anynet_study.cli.tables import harmless
 from anynet_study.core.errors import UserError
 
 
@@ -53,7 +54,7 @@ def plot(
     figures = [known for analysis in study.analyses.values() for known in analysis.figures]
     names = chosen_names("--figure", figure, figures)
     if study.inputs.read_as:
-        typer.echo(f"{study.name}: {study.inputs.read_as}", err=True)
+        typer.echo(harmless(f"{study.name}: {study.inputs.read_as}"), err=True)
     called = new_names("--rename", rename or [], list(map(str, study.errors.columns)))
     look = Look(inches, font_size, called, style)
     drawn = draw_figures(study, output, names, suffixes, dpi, look)
@@ -68,4 +69,4 @@ def plot(
     if skipped and figure == "all":
         lines = [f"no figure {', '.join(made.name for made in skipped)}: --figure NAME says why"]
     for line in lines:
-        typer.echo(line, err=True)
+        typer.echo(harmless(line), err=True)

@@ -14,6 +14,7 @@ from anynet_study.cli.options import (
     Retrain,
     StudyName,
     SweepFile,
+    Trust,
     opt,
 )
 from anynet_study.core.errors import WorkFailedError
@@ -29,6 +30,7 @@ def run(
     sweep_file: SweepFile,
     overrides: Overrides = None,
     dry_run: DryRun = False,
+    trust: Trust = False,
     retry_failed: RetryFailed = False,
     retrain: Retrain = False,
     changed: Changed = False,
@@ -48,7 +50,7 @@ def run(
     if dry_run:
         from anynet_study.cli.dry_run import print_dry_run
 
-        print_dry_run(sweep_file, overrides or [], as_json)
+        print_dry_run(sweep_file, overrides or [], as_json, trust)
         return
     from anynet_study.cli.whole_study import run_study
     from anynet_study.engine.dispatch import Allowed, Recorded, open_sweep

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from anynet_study.analysis.plots.style import styled
 from anynet_study.core.errors import UserError
 from anynet_study.core.files import replacing, write_text
+from anynet_study.core.sheets import csv_text
 
 
 def _png(figure: Figure, path: Path) -> None:
@@ -100,5 +101,5 @@ def save(
         paths.append(path)
     if table is not None:
         paths.append(stem.with_name(f"{stem.name}.csv"))
-        write_text(paths[-1], table.to_csv(index=False))
+        write_text(paths[-1], csv_text(table))
     return paths

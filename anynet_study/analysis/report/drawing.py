@@ -15,6 +15,7 @@ from anynet_study.analysis.analyses import FIGURES
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError, WorkFailedError
 from anynet_study.core.files import updating_folder, write_text
+from anynet_study.core.sheets import csv_text
 
 if TYPE_CHECKING:  # a report without figures need not wait for matplotlib
     from anynet_study.analysis.plots import Look
@@ -89,7 +90,7 @@ def _draw(
             return DrawnFigure(name, title, caption, {}, left_out=str(error))
         look.apply(figure)
         paths = plots.save(figure, folder / name, formats, dpi)
-    write_text(folder / f"{name}.csv", data.to_csv(index=False, lineterminator="\n"))
+    write_text(folder / f"{name}.csv", csv_text(data))
     files = {path.suffix[1:]: path for path in paths}
     return DrawnFigure(name, title, caption, files, figure.get_figwidth())
 

@@ -29,6 +29,7 @@ from anynet_study.analysis.report.summary import Summary, summarise
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError, UserError, counted
 from anynet_study.core.files import updating_folder, write_text
+from anynet_study.core.sheets import csv_text
 
 SVG_BYTES = 300_000
 """Figures are embedded as SVG up to this size, beyond it as PNG."""
@@ -127,7 +128,7 @@ def _write_tables(study: Study, summary: Summary, folder: Path) -> None:
     with updating_folder(folder, [f"{name}.csv" for name in names]) as made:
         for name in names:
             if name in tables:
-                text = tables[name].to_csv(index=False, lineterminator="\n")
+                text = csv_text(tables[name])
                 write_text(made / f"{name}.csv", text)
 
 

@@ -98,6 +98,7 @@ def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: 
     done = Counter(kind_of(run) for run in plan if run.run_id not in todo)
     opened = OpenStudy(study, sweep, population, views, plan)
     cost = opened.calibrated(reader).cost
+    found = replace(found, refusal=found.refusal or opened.older_meaning(recorded))
     return replace(found, cost=cost, done=done, changes=opened.changes(recorded))
 
 

@@ -30,7 +30,8 @@ from anynet_study.engine.planning import (
 )
 from anynet_study.engine.study_folder import StudyFolder, sample
 from anynet_study.engine.sweep import Sweep
-from anynet_study.store import OnlyInStore
+from anynet_study.engine.training import SEMANTICS
+from anynet_study.store import OnlyInStore, journals_in, read_journal
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,25 @@ class OpenStudy:
         """Raise UserError where the study's store has runs or evaluations that no journal has."""
         if lost := recorded.lost(self.folder.results):
             raise UserError(lost_in_words(self.folder, lost))
+
+    def older_meaning(self, recorded: Recorded) -> str:
+        """Why no recorded run is one of the sweep, if runs meant something else then; else "".
+
+        A version raises `SEMANTICS` when the same specification gives other results: its runs have
+        other ids.
+        """
+        if not recorded.runs or any(run_id in recorded.runs for run_id in self.plan.ids()):
+            return ""
+        for path in journals_in(self.folder.journals):
+            for record in read_journal(path).records[:1]:
+                then = json.loads(record.spec).get("semantics")
+                if then != SEMANTICS:
+                    return (
+                        f"none of its {counted(len(recorded.runs), 'recorded run')} is one of this "
+                        f"sweep: they were trained by a version whose runs mean something else "
+                        f"(semantics {then}, now {SEMANTICS}: see the change log)"
+                    )
+        return ""
 
     def changes(self, recorded: Recorded) -> "Changes | None":
         """What the sweep changes of the study; None where every run of it stays in use."""
