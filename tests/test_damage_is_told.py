@@ -257,12 +257,9 @@ def test_runs_that_meant_something_else_are_not_trained_again_unasked(type_: Typ
 
 
 def test_a_function_in_a_sweep_is_called_by_a_dry_run_only_if_that_is_said(type_: Type) -> None:
-    Path("theirs.py").write_text(
-        "open('called', 'w')\n\n\ndef net(classes):\n    raise SystemExit\n"
-    )
-    Path("theirs.yaml").write_text(
-        SWEEP.replace("population:", "population:\n  networks: [theirs:net]")
-    )
+    Path("theirs.py").write_text("from pathlib import Path\n\nPath('called').touch()\n")
+    named = SWEEP.replace("population:", "population:\n  networks: [theirs:net]")
+    Path("theirs.yaml").write_text(named)
     told = type_("launch", "theirs.yaml", "--dry-run", "name=theirs")
     assert told.code == 2
     assert "theirs:net is a function that would be called" in told.line

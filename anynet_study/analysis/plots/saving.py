@@ -15,7 +15,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from anynet_study.analysis.plots.style import styled
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, printable
 from anynet_study.core.files import replacing, write_text
 from anynet_study.core.sheets import csv_text
 
@@ -58,7 +58,7 @@ def _missing_glyphs_told() -> Iterator[None]:
 def _tell(missing: str) -> None:
     """Once for the same glyphs: a figure is written in several formats."""
     print(
-        f"note: no installed font has {missing}, drawn as boxes; install one that has, such as "
+        f"note: no installed font has {printable(missing)}, drawn as boxes; install one that has, such as "
         "Noto Sans CJK",
         file=sys.stderr,
     )
