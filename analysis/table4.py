@@ -11,7 +11,7 @@ from anynet_study.analysis.study import Study
 
 def table4(study: Study, datasets: Datasets = "") -> None:
     """Print the table of some datasets (`family`: the source's), or of all."""
-    table = study.table("drivers")
+    table = study.table("drivers").query("errors == 'test'").drop(columns="errors")
     if datasets:
         names = list(study.roles.family) if datasets == "family" else datasets.split(",")
         check_datasets(study, names)

@@ -209,7 +209,7 @@ CASES: dict[str, Case | None] = {
     "a journal": Case("collect tiny --anew", "JOURNAL", (journal, damaged)),
     "evaluations": Case("collect tiny --anew", "EVALUATIONS", (journal, damaged)),
     "a store, verified": Case("verify tiny", STORE, (hdf5, damaged)),
-    "a store, queried": Case("query lone.h5 --sort error", "lone.h5", (hdf5, damaged)),
+    "a store, queried": Case("query lone.h5 --columns error", "lone.h5", (hdf5, damaged)),
     "a store, analyzed": Case("analyze lone.h5 --as-is", "lone.h5", (hdf5, damaged)),
     "a store, exported": Case("export lone.h5 -o new", "lone.h5", (hdf5, damaged)),
     "a release's tables": Case("import release -o new.h5", "release/schema.json", (words, damaged)),

@@ -154,7 +154,7 @@ def test_a_study_that_does_not_exist(typed: Type, command: list[str], name: str)
     ("arguments", "expected"),
     [
         (["query", "--where", "erorr < 5"], "no column 'erorr' (did you mean 'error'?)"),
-        (["query", "--sort", "-"], "no column ''"),
+        (["query", "--columns", "-"], "no column '-'"),
         (["query", "--limit", "0"], "limit 0: must be 1 or more"),
         (["query", "--sql", "select '\udcff'"], "sql: not text in UTF-8"),
         (["query", "--limit", "1e20"], "'--limit': Input should be a valid integer"),

@@ -188,7 +188,7 @@ def test_a_snapshot_that_changed_is_refused_and_made_again(
     package = taken.folder / PACKAGE.name
     check(code, package)
     check(code)  # not from a snapshot
-    for name in ("stages.py", "VERSION"):
+    for name in ("engine/stages.py", "VERSION"):
         whole = (package / name).read_bytes()
         (package / name).write_bytes(whole.replace(b"a", b"b", 1) + b"\n")
         if name != "VERSION":  # which a process that runs from there reads itself

@@ -49,7 +49,9 @@ def tables(study: Study) -> dict[str, str]:
     )
     chosen["over-targets"] = chosen["over-targets"].drop(columns=["without", "estimate_without"])
     chosen["regret"] = chosen["regret"].query("proxy == 'cifar10' and top == 1")
-    chosen["drivers"] = chosen["drivers"].query("parameter == 'cumulative depth'")
+    chosen["drivers"] = chosen["drivers"].query(
+        "parameter == 'cumulative depth' and errors == 'test'"
+    )
     grids = {ANALYSES[name].title: grid_of(table, ANALYSES[name]) for name, table in chosen.items()}
     grids[LEARNT] = error_grid(study.errors, study.datasets)
     grids[AT_EQUAL_DEPTH] = plain_grid(at_equal_depth(study))

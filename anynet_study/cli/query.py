@@ -1,6 +1,5 @@
 """`anynet-study query`: rows of results stores on the terminal or in a file."""
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,8 +14,6 @@ from anynet_study.core.errors import UserError, counted
 from anynet_study.store import TableName
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from anynet_study.store import Results
 
 #: What a table on the terminal shows of the runs where --columns does not say.
@@ -38,17 +35,8 @@ def query(
         opt("Rows to keep, as after WHERE in SQL; text in single quotes: dataset = 'digits'."),
     ] = "",
     columns: Annotated[str, opt("Columns to show, comma-separated.")] = "",
-    sort: Annotated[str, opt("Columns to sort by; -column: descending.")] = "",
     limit: Annotated[int | None, opt(f"At most this many rows (a table: {TERMINAL_ROWS}).")] = None,
     table: Annotated[TableName | None, opt("Default: runs.")] = None,
-    group_by: Annotated[str, opt("Columns of groups: one row per group.")] = "",
-    aggregate: Annotated[
-        str,
-        opt(
-            "What to show of groups, or of all rows: count(), or count, mean, median, std, "
-            "min, max, sum of a column."
-        ),
-    ] = "",
     metric: Annotated[str, opt("With --table errors: top1, auroc, ...")] = "",
     recipe: Annotated[str, opt("With --table errors; default: the main one.")] = "",
     replicates: Annotated[str, opt("With --table errors: mean, first or each.")] = "",
@@ -60,7 +48,10 @@ def query(
             metavar="DATASET",
         ),
     ] = "",
-    sql: Annotated[str, opt("A SELECT over these tables, instead of the options above.")] = "",
+    sql: Annotated[
+        str,
+        opt("A SELECT over these tables, with order and groups, in place of the options above."),
+    ] = "",
     form: Annotated[
         Format | None, opt("Default: by the ending of -o, or table.", "--format")
     ] = None,
@@ -75,16 +66,16 @@ def query(
     \b
     Examples:
       anynet-study query quickstart --where "dataset = 'digits' and error < 20"
-      anynet-study query quickstart --columns architecture,d1,error --sort -d1
-      anynet-study query quickstart --group-by dataset --aggregate "count(),mean(error)"
-      anynet-study query quickstart --sql "select stem, min(error) from runs group by stem"
+      anynet-study query quickstart --columns architecture,dataset,d1,error
+      anynet-study query quickstart --sql "select d1, error from runs order by d1 desc"
+      anynet-study query quickstart --sql "select dataset, avg(error) from runs group by 1"
       anynet-study query quickstart --table evaluations --where "evaluation = 'blur'"
       anynet-study query quickstart --table errors --evaluations digits
-      anynet-study query quickstart --table classes --where "accuracy < 50" --sort accuracy
+      anynet-study query quickstart --table classes --where "accuracy < 50"
       anynet-study query one two --columns store,run_id,code_version,device,host
       anynet-study query results.h5 --table errors -o errors.csv
     """
-    from anynet_study.store import find_stores, run_sql
+    from anynet_study.store import find_stores, run_sql, select
 
     form = choose_format("json" if as_json else form, output)
     if limit is not None:
@@ -93,9 +84,8 @@ def query(
         limit = min(limit, sys.maxsize)
     of_errors = {"metric": metric, "recipe": recipe, "replicates": replicates}
     of_errors["evaluations"] = evaluations
-    lists = {"columns": columns, "sort": sort, "group-by": group_by, "aggregate": aggregate}
     if sql:
-        given = {"table": table or "", "where": where, **lists, **of_errors}
+        given = {"table": table or "", "where": where, "columns": columns, **of_errors}
         _refuse(given, "not with --sql, which says it all")
     elif table != "errors":
         _refuse(of_errors, "is of --table errors only")
@@ -104,9 +94,11 @@ def query(
     if sql:
         rows = run_sql(results, sql).slice(0, limit)
     else:
-        names = {name: _split(text) for name, text in lists.items()}
+        shown = list(dict.fromkeys(name.strip() for name in columns.split(",") if name.strip()))
+        if not shown and form == "table" and table in (None, "runs"):
+            shown = ["store", *RUN_COLUMNS] if "store" in results.columns("runs") else RUN_COLUMNS
         options = {name: value for name, value in of_errors.items() if value}
-        rows = _select(results, table or "runs", form == "table", limit, where, names, options)
+        rows = select(results, table or "runs", where or None, shown, limit, **options)
     for line in results.conflicts:
         typer.echo(harmless(f"note: {line}"), err=True)
     if output is not None:
@@ -125,25 +117,6 @@ def _refuse(options: dict[str, str], reason: str) -> None:
             raise UserError(f"--{name}: {reason}")
 
 
-def _select(
-    results: "Results",
-    table: TableName,
-    for_people: bool,
-    limit: int | None,
-    where: str,
-    names: dict[str, list[str]],
-    options: dict[str, str],
-) -> "pa.Table":
-    from anynet_study.store import select
-
-    columns, *others = names.values()
-    if for_people and table == "runs" and not (columns or names["group-by"] or names["aggregate"]):
-        several = "store" in results.columns("runs")
-        columns = ["store", *RUN_COLUMNS] if several else RUN_COLUMNS
-    sort, *grouping = others
-    return select(results, table, where or None, columns, sort, limit, *grouping, **options)
-
-
 def _datasets_of(results: "Results", where: str) -> str:
     """Which datasets there are, for a filter that names one and finds nothing."""
     from anynet_study.store import select
@@ -152,9 +125,3 @@ def _datasets_of(results: "Results", where: str) -> str:
         return ""
     there = select(results, "datasets", columns=["dataset"])["dataset"].to_pylist()
     return f"; datasets: {', '.join(dict.fromkeys(there))}"
-
-
-def _split(names: str) -> list[str]:
-    """Each name once, in order; a comma in parentheses is part of a name."""
-    found = [name.strip() for name in re.split(r",(?![^(]*\))", names)]
-    return list(dict.fromkeys(name for name in found if name))

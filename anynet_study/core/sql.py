@@ -48,7 +48,7 @@ _SETTINGS = {
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
-#: A column of every `Selection`: the number of a row of its table.
+#: A column of the table of a `Selection`: the number of a row.
 ROW = '"(row)"'
 #: What a condition follows when DuckDB parses it.
 _BEFORE = "from rows where "
@@ -161,24 +161,13 @@ class Selection:
         self.named: list[str] = []
         self._statement = "from rows" if condition is None else self._parsed(condition)
 
-    def __getitem__(self, column: str) -> str:
-        """What a column is called in SQL, with its quotes."""
-        return '"' + self._called[column].replace('"', '""') + '"'
-
-    def answer(self, table: pa.Table, select: str, then: str = "") -> pa.Table:
-        """SELECT from the rows of a table that are kept; ROW is the number of a row.
-
-        The table has the columns that are needed.
-        """
+    def rows(self, table: pa.Table) -> pa.ChunkedArray:
+        """The numbers of the rows that are kept, ascending; `table` has the columns `named`."""
         called = table.rename_columns([self._called[name] for name in table.column_names])
         row = arrow.numbers(np.arange(len(table)))
         self.connection.register("rows", called.append_column(ROW.strip('"'), row))
-        statement = f"select {select} from ({self._statement}) {then}"
-        return fetch(self.connection, statement, "condition")
-
-    def rows(self, table: pa.Table, order: Sequence[str] = ()) -> pa.ChunkedArray:
-        """The numbers of the rows that are kept, in this ORDER, then in that of the table."""
-        return self.answer(table, ROW, f"order by {', '.join([*order, ROW])}")[0]
+        statement = f"select {ROW} from ({self._statement}) order by {ROW}"
+        return fetch(self.connection, statement, "condition")[0]
 
     def _parsed(self, condition: str) -> str:
         """A SELECT of the rows that are kept."""

@@ -43,16 +43,16 @@ class AnyNet:
     """Stages whose parameters are drawn independently (paper 1, section 4.1), then constrained.
 
     Depths and widths are log-uniform variables that are made multiples of q (1, `width_divisor`),
-    by default as the study's fork of pycls does it: the ceil of a variable on
+    by default as pycls's sweep code of May 2021 does it: the ceil of a variable on
     (low - min(q, low/2), high]. So P(x) = log(x / (x - q)) / L, and of the lowest
     log(low / start) / L, where start = low - min(q, low/2), L = log(high / start): of depths 1 to
     16, P(1) = 1/5; of widths 8 to 1024, P(8) = 1/8. Bottleneck ratios and group widths are uniform
     over their sets. Probabilities are exact to 2^-32 (`distributions`, `Distribution.probability`).
 
     Draws whose widths and groups do not fit together are made compatible (`networks.compatible`),
-    so that widths can leave the range a little; constraints are on the compatible networks, and
-    what does not obey them is drawn again. The defaults are the space of paper 1. Raises UserError
-    for ranges that make no sense.
+    so that widths can leave the range a little, and group widths the set; constraints are on the
+    compatible networks, and what does not obey them is drawn again. The defaults are the space of
+    paper 1. Raises UserError for ranges that make no sense.
     """
 
     #: Fewest and most blocks of a stage: one pair for all, or one pair per stage.

@@ -142,8 +142,9 @@ _OF_RUNS = {
         RecordedBackend,
     ),
     "instruction_set": _text(
-        "the widest that it could use, as avx512; of a GPU its architecture, and what bfloat16 "
-        "used beside torch's operators"
+        "the widest that it could use, as avx512; of a GPU its architecture; bfloat16 where "
+        "convolutions computed in it (else float32, TF32 on a GPU), and what that used beside "
+        "torch's operators"
     ),
     "threads": _count("of the CPU, for one network; 0 where it is not known"),
     "processor": _text("model of the CPU or GPU"),

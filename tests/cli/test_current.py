@@ -32,7 +32,7 @@ def behind(trained: Path, type_: Type, tmp_path: Path) -> Path:
 
 
 def recorded(type_: Type, *options: object) -> tuple[int, str]:
-    done = type_("query", "tiny", "--aggregate", "count()", "--json", *options)
+    done = type_("query", "tiny", "--sql", "select count(*) from runs", "--json", *options)
     assert done.code == 0, done.err
     (row,) = json.loads(done.out)
     return next(iter(row.values())), done.err

@@ -229,7 +229,7 @@ def test_what_is_slow_to_import_is_not_imported(launched: Launched, reported: Ho
     assert not {"torch", "matplotlib"} & launched.imported
     watching = imported(reported.folder, "status", "followed", "--watch")
     assert not {*slow, "pandas", "h5py"} & watching
-    assert not slow & imported(reported.folder, "query", "followed", "--sort", "error")
+    assert not slow & imported(reported.folder, "query", "followed", "--where", "error > 1")
 
 
 def test_a_launch_while_workers_are_at_the_study_changes_nothing(launched: Launched):

@@ -1,4 +1,6 @@
-"""The paper's space against a sampler written from the description of the study's fork of pycls.
+"""The paper's space against a sampler written from the description of pycls's sweep code.
+
+That code is of May 2021, after the study's preprint; the study's own sampler is not published.
 
 Depths and widths: the ceil, to a multiple of q, of a log-uniform variable on
 (low - min(q, low/2), high]; ratios and group widths: whole powers of two, uniformly; then widths

@@ -16,9 +16,10 @@ from miniatures_transfer import cassava
 from scripted_study import PACKED
 from tiny_study import Type
 
-from anynet_study import ResultStore, stages
+from anynet_study import ResultStore
 from anynet_study.core.errors import UserError
 from anynet_study.data import DatasetView
+from anynet_study.engine import stages
 from anynet_study.engine.dispatch.journalling import WorkerJournals
 from anynet_study.engine.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.engine.dispatch.recorded import Recorded

@@ -1,6 +1,6 @@
 """What analyses are built of: tables of several parts, room on a figure, phrases."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -55,6 +55,18 @@ def stacked(
     table = pd.concat([part for part in made if len(part)], ignore_index=True)
     table = table.fillna({"note": ""}) if "note" in table else table
     table.attrs = attrs | ({"averages": averages} if averages else {})
+    return table
+
+
+def one_of(column: str, parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One table of several of the same columns; its first `column` says which a row is of.
+
+    What is said of it as a whole (`attrs`) is what is said of the first.
+    """
+    table = pd.concat([part.assign(**{column: name}) for name, part in parts.items()])
+    table.insert(0, column, table.pop(column))
+    table = table.reset_index(drop=True)
+    table.attrs = next(iter(parts.values())).attrs
     return table
 
 

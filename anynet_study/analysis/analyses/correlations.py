@@ -170,26 +170,6 @@ def arrange_sizes(sizes: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-SIZES = Analysis[Study](
-    name="sizes",
-    title="How many architectures narrower intervals need",
-    table=sizes,
-    question="How many architectures would narrower intervals need?",
-    formula="n needed = n (width here / width wanted)²",
-    avoid=("where training noise limits a correlation: more architectures do not raise that limit"),
-    headings={"estimate": "correlation", "for_half": "n for half the width"}
-    | {"for_a_tenth": "n for a width of 0.1"},
-    arrange=arrange_sizes,
-    say=advised,
-    topic="How sure",
-    section="proxies",
-    heading="How many architectures would be enough?",
-    shown="open",
-    note="For an interval half as wide as here, and for one of width 0.1: widths shrink with the "
-    "root of the number of architectures.",
-)
-
-
 def widths(study: Study) -> pd.DataFrame:
     """How wide the intervals of smaller studies are, against Fisher's approximation."""
     source, targets = study.roles.source, list(study.roles.targets)
@@ -198,10 +178,7 @@ def widths(study: Study) -> pd.DataFrame:
         for target in targets[:MOST_TARGETS]
     }
     table = stacked(["source", "target"], parts, study.progress)
-    if len(targets) > MOST_TARGETS:
-        said = f"Of the first {MOST_TARGETS} of {len(targets)} targets."
-        table.attrs["remarks"] = [*table.attrs.get("remarks", []), said]
-    return of_parts(table)
+    return of_parts(table.dropna(subset="width"))
 
 
 def widths_of(study: Study, source: str, target: str) -> pd.DataFrame:
@@ -209,11 +186,6 @@ def widths_of(study: Study, source: str, target: str) -> pd.DataFrame:
     how = study.options.correlating
     how["resamples"] = min(study.options.resamples, MOST_RESAMPLES)
     return apr.interval_widths(study.errors, source, target, subsamples=SUBSAMPLES, **how)
-
-
-def drawn_widths(study: Study) -> pd.DataFrame:
-    """Of the targets that have a width."""
-    return of_parts(study.table("widths").dropna(subset="width"))
 
 
 def of_parts(table: pd.DataFrame) -> pd.DataFrame:
@@ -231,37 +203,37 @@ def draw_widths(study: Study, table: pd.DataFrame) -> "Figure":
     return plots.width_grid({f"{rows['source'].iloc[0]} and {name}": rows for name, rows in groups})
 
 
-WIDTHS = Analysis[Study](
-    name="widths",
-    title="Width of the intervals of smaller studies: median and spread, and Fisher's",
-    table=widths,
-    question="How wide would the intervals of a smaller study be?",
-    formula="median width of the intervals of random subsamples of m architectures; Fisher's: that "
-    "of tanh(artanh ρ ± q √((1 + ρ²/2) / (m - 3))), q the normal quantile",
-    source="Bonett and Wright 2000 for the approximation",
-    avoid=(
-        "for more architectures than there are here: subsamples say nothing about larger studies"
-    ),
-    needs=("roles",),
-    headings={"n": "architectures", "fisher": "by Fisher's formula"},
+SIZES = Analysis[Study](
+    name="sizes",
+    older_names=("widths",),
+    title="How many architectures narrower intervals need",
+    table=sizes,
+    question="How many architectures would narrower intervals need?",
+    formula="n needed = n (width here / width wanted)²; drawn: the median width of the intervals "
+    "of random subsamples of m architectures, and by Fisher's formula that of "
+    "tanh(artanh ρ ± q √((1 + ρ²/2) / (m - 3))), q the normal quantile",
+    source="Bonett and Wright 2000 for Fisher's formula",
+    avoid=("where training noise limits a correlation: more architectures do not raise that limit"),
+    headings={"estimate": "correlation", "for_half": "n for half the width"}
+    | {"for_a_tenth": "n for a width of 0.1"},
+    arrange=arrange_sizes,
     figures=(
         StudyFigure(
             name="widths",
             title="Intervals of smaller studies",
-            caption="Width of the {level} interval of each target's correlation with the source in "
-            "studies of fewer architectures, random parts of this one.",
+            caption="Width of the {level} interval of each target's correlation with the source "
+            "(of the first 16 targets at most) in studies of fewer architectures, random parts of "
+            "this one: the median and its spread, and the width by Fisher's formula.",
             draw=draw_widths,
-            data=drawn_widths,
-            column="width",
+            data=widths,
             panels="target",
         ),
     ),
-    most_resamples=MOST_RESAMPLES,
+    say=advised,
+    topic="How sure",
     section="proxies",
-    shown="folded",
-    caption="Intervals of smaller studies",
-    note=(
-        "Of random subsets of the architectures here: the median width and its spread, and the "
-        "width by Fisher's approximation."
-    ),
+    heading="How many architectures would be enough?",
+    shown="open",
+    note="For an interval half as wide as here, and for one of width 0.1: widths shrink with the "
+    "root of the number of architectures.",
 )

@@ -1,11 +1,12 @@
 """What of an architecture drives its errors (paper 1, sections 4.4 and 6.2.2)?"""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from anynet_study.analysis import apr, plots
-from anynet_study.analysis.analyses.building import MARKED, drawable_errors, some
+from anynet_study.analysis.analyses.building import MARKED, drawable_errors, one_of, some
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError, listed
@@ -15,11 +16,31 @@ if TYPE_CHECKING:
 
 #: Trees of each forest.
 TREES = 100
+#: Whose errors drivers are of: those on test images, and on training images.
+TEST, TRAINING = "test", "training"
 
 
 def drivers(study: Study) -> pd.DataFrame:
-    """Cumulative depth and width."""
-    return apr.drivers(study.staged(study.errors), study.population, **study.weighted)
+    """Cumulative depth and width, with the test errors and, where known, the training errors."""
+    parts = {TEST: apr.drivers(study.staged(study.errors), study.population, **study.weighted)}
+    if (training := study.known("training_errors")) is not None:
+        with suppress(DoesNotApplyError):
+            errors = study.staged(training)
+            parts[TRAINING] = apr.drivers(errors, study.population, **study.weighted)
+    table = one_of("errors", parts)
+    counts = [f"the {part['p'].notna().sum()} tests of {it} errors" for it, part in parts.items()]
+    table.attrs["tests"] = ", and for ".join(counts)
+    return table
+
+
+def of_errors(table: pd.DataFrame, which: str) -> pd.DataFrame:
+    """The rows of the drivers of test, or of training errors."""
+    return table[table["errors"] == which]
+
+
+def arrange(table: pd.DataFrame) -> pd.DataFrame:
+    """Without the kind of errors where there is one."""
+    return table if table["errors"].nunique() > 1 else table.drop(columns="errors")
 
 
 def driver(parameter: str, name: str, title: str) -> StudyFigure[Study]:
@@ -31,7 +52,8 @@ def driver(parameter: str, name: str, title: str) -> StudyFigure[Study]:
         )
 
     def draw(study: Study, _: pd.DataFrame) -> "Figure":
-        errors, table = drawable_errors(study.staged(study.errors)), study.table("drivers")
+        errors = drawable_errors(study.staged(study.errors))
+        table = of_errors(study.table("drivers"), TEST)
         return plots.driver_grid(errors, study.population, parameter, table, study.metrics)
 
     return StudyFigure(
@@ -45,6 +67,18 @@ def driver(parameter: str, name: str, title: str) -> StudyFigure[Study]:
         column="estimate",
         expected=True,
     )
+
+
+def fitted(study: Study) -> pd.DataFrame:
+    """Training errors of the architectures that have stages."""
+    return study.staged(study.training_errors)
+
+
+def draw_fitting(study: Study, _: pd.DataFrame) -> "Figure":
+    """A panel for each dataset."""
+    errors, table = fitted(study), of_errors(study.table("drivers"), TRAINING)
+    metrics = dict.fromkeys(errors, "training")
+    return plots.driver_grid(errors, study.population, "cumulative depth", table, metrics)
 
 
 def driver_flips(drivers: pd.DataFrame) -> list[str]:
@@ -69,22 +103,39 @@ def driver_flips(drivers: pd.DataFrame) -> list[str]:
 
 DRIVERS = Analysis[Study](
     name="drivers",
+    older_names=("training-drivers",),
     title="Correlation of the errors with the architecture (positive: more is worse)",
     table=drivers,
-    question="Do deeper or wider architectures err less?",
-    formula="ρ(error, sum of the stages' depths) and ρ(error, sum of their widths)",
-    source="paper 1, section 4.4 and Table 4",
+    question="Do deeper or wider architectures err less, and fit the training images better?",
+    formula="ρ(error, sum of the stages' depths) and ρ(error, sum of their widths), of errors on "
+    "test images, and on training images in the last epoch",
+    source="paper 1, sections 4.4 and 6.1.5, Table 4 and Figure A4B",
     avoid=(
         "as the effect of depth alone: at equal FLOPs, deeper is narrower; `stages` holds "
-        "FLOPs and parameters fixed"
+        "FLOPs and parameters fixed. Training errors are those on augmented images, and do not "
+        "compare recipes of different augmentation"
     ),
     needs=("population",),
     headings={"estimate": "correlation", "p": "", "p_holm": "p (Holm)"},
     figures=(
         driver("cumulative depth", "depth", "Cumulative depth"),
         driver("cumulative width", "width", "Cumulative width"),
+        StudyFigure(
+            name="fitting",
+            title="Training error and depth",
+            caption="Each architecture's cumulative depth against its error on the training "
+            "images.",
+            draw=draw_fitting,
+            data=lambda study: plots.driver_data(
+                fitted(study), study.population, "cumulative depth"
+            ),
+            panels="dataset",
+        ),
     ),
-    say=lambda study, table: driver_flips(table) + ([study.stageless] if study.stageless else []),
+    arrange=arrange,
+    say=lambda study, table: (
+        driver_flips(of_errors(table, TEST)) + ([study.stageless] if study.stageless else [])
+    ),
     topic="Drivers",
     section="drivers",
     shown="open",
@@ -93,8 +144,25 @@ DRIVERS = Analysis[Study](
 
 
 def stages(study: Study) -> pd.DataFrame:
-    """Every parameter of every stage, raw and given what all of them cost."""
-    return apr.stage_drivers(study.staged(study.errors), study.population, **study.weighted)
+    """Every parameter of every stage, raw and given what all of them cost; and to a forest."""
+    errors, seed, level = study.staged(study.errors), study.options.seed, study.options.level
+    table = apr.stage_drivers(errors, study.population, **study.weighted)
+    found = apr.importance(errors, study.population, trees=TREES, seed=seed, level=level)
+    found = found.rename(columns={"low": "importance_low", "high": "importance_high"})
+    keys = ["dataset", "parameter"]
+    columns = [*keys, "importance", "importance_low", "importance_high", "r2"]
+    joined = table.merge(found[columns], on=keys, how="left")
+    joined.attrs = table.attrs
+    return joined
+
+
+def drawn_importance(study: Study) -> pd.DataFrame:
+    """The parameters of stages, the most important first; an error where there is no forest."""
+    table = study.table("stages")
+    known = table[~table["parameter"].isin(apr.cumulative(study.population))]
+    if known["importance"].isna().all():
+        raise DoesNotApplyError("there are too few architectures for a forest")
+    return known.sort_values("importance", ascending=False, kind="stable")
 
 
 def stage_flips(stages: pd.DataFrame) -> list[str]:
@@ -125,16 +193,20 @@ STAGES = Analysis[Study](
     name="stages",
     title="Correlation of the errors with every parameter, and given FLOPs and parameters",
     table=stages,
-    question="Which parameters of which stages correlate with the errors, also at equal cost?",
-    formula="ρ(error, parameter of a stage), and the partial ρ given FLOPs and parameters",
-    source="paper 1, section 4.4",
+    older_names=("importance",),
+    question="Which parameters of which stages go with the errors, also at equal cost?",
+    formula="ρ(error, parameter of a stage), and the partial ρ given FLOPs and parameters; "
+    "importance: decrease of the R² of ranks of errors that a forest predicts, on held-out "
+    "architectures, when the values of a parameter are shuffled",
+    source="paper 1, section 4.4; Breiman 2001; Nadeau and Bengio 2003 for the interval",
     avoid=(
-        "to rank parameters that correlate with each other, as the widths of neighbouring stages do"
+        "to rank parameters that correlate with each other, as the widths of neighbouring stages "
+        "do; and where R² is not above 0, as the forest has then learned nothing"
     ),
     needs=("population",),
     headings={"estimate": "correlation", "p": "", "partial": "given the others", "given": ""}
     | {"p_holm": "p (Holm)", "partial_p": "", "partial_p_holm": "p (Holm), given"}
-    | {"flips": "flips sign", "partial_flips": "flips, given"},
+    | {"flips": "flips sign", "partial_flips": "flips, given", "r2": "R² of the forest"},
     figures=(
         StudyFigure(
             name="stages",
@@ -152,6 +224,15 @@ STAGES = Analysis[Study](
             draw=draw_given,
             column="estimate",
         ),
+        StudyFigure(
+            name="importance",
+            title="Importance to a forest",
+            caption="How much worse a forest predicts the ranks of architectures that it has not "
+            "seen when one parameter is shuffled, as a share of their variance.",
+            draw=lambda study, table: plots.importance_grid(table),
+            data=drawn_importance,
+            panels="dataset",
+        ),
     ),
     say=lambda study, table: stage_flips(table),
     topic="Drivers",
@@ -161,88 +242,6 @@ STAGES = Analysis[Study](
     caption="Every parameter as a table",
     note="d: depth, w: width, b: bottleneck ratio, g: group width. “Given the others”: at equal "
     "FLOPs and parameters. “Flips”: significant here and, with the opposite sign, on another "
-    "dataset.",
-)
-
-
-def importance(study: Study) -> pd.DataFrame:
-    """Which parameters a forest needs to tell the errors."""
-    seed, level = study.options.seed, study.options.level
-    table = apr.importance(
-        study.staged(study.errors), study.population, trees=TREES, seed=seed, level=level
-    )
-    if table["importance"].isna().all():
-        raise DoesNotApplyError("there are too few architectures for a forest")
-    return table
-
-
-IMPORTANCE = Analysis[Study](
-    name="importance",
-    title="Importance of every parameter to a forest that predicts ranks (share of their variance)",
-    table=importance,
-    question="Which parameters predict the errors?",
-    formula="decrease of the R² of predicted ranks of errors, on held-out architectures, when the "
-    "values of a parameter are shuffled",
-    source="Breiman 2001; Nadeau and Bengio 2003 for the interval",
-    avoid=(
-        "where R² is not above 0: the forest has learned nothing, and its importances mean nothing"
-    ),
-    needs=("population",),
-    headings={"r2": "R² of the forest", "r2_oob": "out of bag"},
-    figures=(
-        StudyFigure(
-            name="importance",
-            title="Importance to a forest",
-            caption="How much worse a forest predicts the ranks of architectures that it has not "
-            "seen when one parameter is shuffled, as a share of their variance.",
-            draw=lambda study, table: plots.importance_grid(table),
-            panels="dataset",
-        ),
-    ),
-    section="drivers",
-    shown="folded",
-    caption="Importance as a table",
-)
-
-
-def training_drivers(study: Study) -> pd.DataFrame:
-    """Do deeper or wider architectures fit the training images better?"""
-    return apr.drivers(study.staged(study.training_errors), study.population, **study.weighted)
-
-
-TRAINING_DRIVERS = Analysis[Study](
-    name="training-drivers",
-    title="Correlation of the training errors with the architecture",
-    table=training_drivers,
-    question="Do deeper or wider architectures fit the training images better?",
-    formula="ρ(training error of the last epoch, sum of depths), and with the sum of widths",
-    source="paper 1, section 6.1.5 and Figure A4B",
-    avoid=(
-        "to compare recipes with different augmentation: training errors are those on augmented "
-        "images"
-    ),
-    needs=("training_errors", "population"),
-    headings={"estimate": "correlation", "p_holm": "p (Holm)"},
-    figures=(
-        StudyFigure(
-            name="fitting",
-            title="Training error and depth",
-            caption="Each architecture's cumulative depth against its error on the training "
-            "images.",
-            draw=lambda study, _: plots.driver_grid(
-                study.staged(study.training_errors),
-                study.population,
-                "cumulative depth",
-                study.table("training-drivers"),
-                metrics=dict.fromkeys(study.training_errors, "training"),
-            ),
-            data=lambda study: plots.driver_data(
-                study.staged(study.training_errors), study.population, "cumulative depth"
-            ),
-            panels="dataset",
-        ),
-    ),
-    section="drivers",
-    shown="folded",
-    caption="Training errors and the architecture",
+    "dataset. Importance: what a forest that predicts ranks needs of it, as a share of their "
+    "variance.",
 )

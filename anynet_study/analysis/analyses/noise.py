@@ -41,14 +41,6 @@ def replicates_of(study: Study, names: Sequence[str]) -> pd.DataFrame | None:
     return study.replicates if set(names) <= known and study.options.method != "kendall" else None
 
 
-def measured_and_freed(parts: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """One table of the same rows as measured and, where it is known, freed of noise."""
-    table = pd.concat([part.assign(errors=name) for name, part in parts.items()], ignore_index=True)
-    table.insert(0, "errors", table.pop("errors"))
-    table.attrs = parts[MEASURED].attrs
-    return table
-
-
 def cut(table: pd.DataFrame, bounds: Mapping[str, float | pd.Series]) -> pd.DataFrame:
     """A table with these columns, and their intervals, cut at ±bound where they are beyond it.
 

@@ -3,11 +3,11 @@
 import pandas as pd
 
 from anynet_study.analysis import apr
+from anynet_study.analysis.analyses.building import one_of
 from anynet_study.analysis.analyses.noise import (
     FREED,
     MEASURED,
     cut,
-    measured_and_freed,
     replicates_of,
 )
 from anynet_study.analysis.analysis import Analysis
@@ -30,7 +30,7 @@ def over_targets(study: Study) -> pd.DataFrame:
         parts[FREED] = apr.compare_proxies(
             study.errors, *how, replicates=replicates, **study.weighted
         )
-    table = measured_and_freed(parts)
+    table = one_of("errors", parts)
     most = table["minus"].eq("").map({True: 1.0, False: 2.0})
     return cut(table, {"estimate": most, "estimate_without": most})
 

@@ -75,52 +75,6 @@ def drawn_duration(study: Study) -> pd.DataFrame:
     return table
 
 
-DURATION = Analysis[Study](
-    name="duration",
-    title="Correlation of the ranking after part of the training with the final one",
-    table=duration,
-    question="How early in training is the ranking close to the final one?",
-    formula="ρ(error after epoch e, error after the last epoch); kept: ρ(error after e, last error "
-    "of another run) / ρ(last error, last error of another run)",
-    source="paper 1, section 6.1.2 and Figure A2",
-    avoid=(
-        "to predict shorter trainings with their own schedule: all epochs here have the learning "
-        "rates of the whole training"
-    ),
-    needs=("curves",),
-    headings={"estimate": "in the same run", "share": "share of training"}
-    | {"kept": "kept of another run", "kept_n": "n of that"},
-    figures=(
-        StudyFigure(
-            name="duration",
-            title="Ranking after part of the training",
-            caption="Blue: {correlation} of the errors after every epoch with those after the last "
-            "one of the same runs. Green, where 30 architectures or more were trained twice: "
-            "that with the last errors of other runs, over that of the whole training. With "
-            "{level} intervals; marked: the first epoch from which on the latter, or else the "
-            "former, is high enough.",
-            draw=lambda study, table: plots.duration_grid(table, study.table("budget")),
-            data=drawn_duration,
-            panels="dataset",
-            column="estimate",
-            needs=("budget",),
-        ),
-    ),
-    most_resamples=MOST_RESAMPLES,
-    section="training",
-    heading="The shortest training that keeps the ranking",
-    note="“In the same run”: the noise of each run is in both of its errors, which makes them "
-    "agree more than those of two runs. “Kept of another run”, where at least 10 architectures "
-    "were trained twice: what the ranking after the epoch tells of the final one of other runs, "
-    "as a share of what the whole training tells of it.",
-)
-
-
-def budget(study: Study) -> pd.DataFrame:
-    """The earliest epoch from which on the ranking is that of the end."""
-    return apr.cheapest_budget(study.table("duration"))
-
-
 def shortest(budget: pd.DataFrame) -> list[str]:
     """How much of the training keeps the final ranking."""
     known = budget.dropna(subset="estimate")
@@ -152,26 +106,45 @@ def _shortest(known: pd.DataFrame) -> str:
     )
 
 
-BUDGET = Analysis[Study](
-    name="budget",
+DURATION = Analysis[Study](
+    name="duration",
+    older_names=("budget",),
     title="The shortest training that keeps the final ranking",
-    table=budget,
-    question="What is the shortest training that keeps the ranking?",
-    formula=(
-        "the first epoch e from which on ρ(error after e, final error), or what is kept of another "
-        "run, is at least as high as wanted"
-    ),
-    source="paper 1, section 6.1.2",
+    table=duration,
+    question="How early in training is the ranking close to the final one?",
+    formula="ρ(error after epoch e, error after the last epoch); kept: ρ(error after e, last error "
+    "of another run) / ρ(last error, last error of another run); the first e from which on that "
+    "is, or what is kept of another run is, at least as high as wanted",
+    source="paper 1, section 6.1.2 and Figure A2",
     avoid=(
-        "where replicates differ more than architectures: what the epochs of one run agree on is "
-        "then its noise"
+        "to predict shorter trainings with their own schedule: all epochs here have the learning "
+        "rates of the whole training; and where replicates differ more than architectures, as what "
+        "the epochs of one run agree on is then its noise"
     ),
     needs=("curves",),
     headings={"keep": "wanted", "estimate": "reached", "share": "share of training"}
     | {"epoch_sure": "epoch where sure"},
-    say=lambda study, table: shortest(table),
+    arrange=apr.cheapest_budget,
+    figures=(
+        StudyFigure(
+            name="duration",
+            title="Ranking after part of the training",
+            caption="Blue: {correlation} of the errors after every epoch with those after the last "
+            "one of the same runs. Green, where 30 architectures or more were trained twice: "
+            "that with the last errors of other runs, over that of the whole training. With "
+            "{level} intervals; marked: the first epoch from which on the latter, or else the "
+            "former, is high enough.",
+            draw=lambda study, table: plots.duration_grid(table, apr.cheapest_budget(table)),
+            data=drawn_duration,
+            panels="dataset",
+            column="estimate",
+        ),
+    ),
+    most_resamples=MOST_RESAMPLES,
+    say=lambda study, table: shortest(apr.cheapest_budget(table)),
     topic="Training",
     section="training",
+    heading="The shortest training that keeps the ranking",
     shown="open",
     note=(
         "The first epoch from which on the ranking correlates with the final one of the same run "
@@ -179,7 +152,7 @@ BUDGET = Analysis[Study](
         "as much of the final ranking's correlation with that of another run, so that the noise "
         "which the epochs of one run share does not count. “Where sure”: from which on the whole "
         "interval does. All epochs have the learning rates of the whole training: a shorter "
-        "training with its own schedule may do better."
+        "training with its own schedule may do better. Files have every epoch."
     ),
 )
 

@@ -246,7 +246,7 @@ def _groups(study: Study, datasets: list[str], place: dict[str, int]) -> list[Da
     groups = [group(title, pairs) for title, pairs in _pairs(study.known("roles"), datasets)]
     for parameter in TOTALS:
         if drivers is not None:
-            found = driver_estimates(drivers, parameter)
+            found = driver_estimates(drivers[drivers["errors"] == "test"], parameter)
             estimates |= {(parameter, name): value for name, value in found.items()}
         pairs = [(parameter, name) for name in datasets]
         groups.append(group(f"Errors against {parameter}", pairs))

@@ -359,8 +359,13 @@ class Worker:
         if run.spec.pretrained is not None and run.spec.inherits == "state":
             checkpoint.before = self.assignment.study.weights(f"{run.spec.pretrained.run_id}.state")
 
+        asked = self.assignment.evaluations.get(run.dataset, {}).values()
+        moments = {one.moment.epoch for one in asked}
+
         def after_epoch(trainer: Trainer, epochs: int) -> Turns[None]:
-            return self._evaluate(run, trainer.model, epochs, self.options.at_once)
+            if epochs in moments:
+                yield from trainer.settle_norms()
+                yield from self._evaluate(run, trainer.model, epochs, self.options.at_once)
 
         return (
             yield from training_steps(

@@ -27,6 +27,8 @@ class Backend:
     #: Of torch on the CPU.
     threads: int
     device_type: Literal["cpu", "cuda"] = "cpu"
+    #: Convolutions compute in bfloat16; otherwise in float32 (TF32 on GPUs that have it).
+    bfloat16: bool = False
     #: In bfloat16 on a GPU: batch norms, sums and ReLUs by kernels in Triton (`fused_norms`).
     triton: bool = False
     #: In bfloat16 on a GPU: the model whose table says how convolutions are computed
@@ -35,9 +37,10 @@ class Backend:
 
     @property
     def instructions(self) -> str:
-        """The instruction set and the options, as they are recorded with a run."""
+        """The instruction set, the precision and the options, as they are recorded with a run."""
+        options = ["bfloat16"] * self.bfloat16 + ["Triton"] * self.triton
         table = [f"table of {self.table}"] if self.table else []
-        return ", ".join([self.instruction_set, *["Triton"] * self.triton, *table])
+        return ", ".join([self.instruction_set, *options, *table])
 
     def without_options(self, kind: BackendKind) -> "Backend":
         """Return this backend with torch's own norms and convolutions."""

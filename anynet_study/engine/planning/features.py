@@ -98,8 +98,8 @@ class Workload:
         each_epoch = steps_per_epoch(train_images, recipe.batch_size)
         lengths = epoch_lengths(recipe, each_epoch)
         batch, settling = min(recipe.batch_size, train_images), min(recipe.precise_bn, train_images)
-        augmented = batch * sum(lengths) + settling * len(lengths)
         tests = len(lengths) if recipe.validates else -(-len(lengths) // recipe.test_every)
+        augmented = batch * sum(lengths) + settling * tests
         return cls(
             train_images,
             test_images,
@@ -111,7 +111,7 @@ class Workload:
             recipe.resolution or side,
             classes,
             transformed=augmented * side**2 * _cost_of(recipe),
-            settling=settling * len(lengths) // tests,
+            settling=settling,
         )
 
     @property

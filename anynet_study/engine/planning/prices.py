@@ -74,7 +74,7 @@ class CostModel:
 #: images a second, as it did there. Of the H100: a step of one network was measured, 2.3 ms at 32
 #: pixels and 15.7 at 224 (benchmarks/results/gpu-h100.md).
 _CPU = Features(flops=2.2e-11, activations=1.6e-9, layers=7.1e-5, transforms=7.8e-8, runs=0.062)
-_V100 = Features(flops=5.3e-13, activations=3.2e-11, layers=3.1e-5, transforms=4e-9, runs=5.0)
+_V100 = Features(flops=5.1e-13, activations=3.1e-11, layers=3.1e-5, transforms=4e-9, runs=5.0)
 _H100 = Features(flops=3.8e-14, activations=5.7e-12, layers=1.1e-5, transforms=2e-9, runs=3.0)
 CPU_CORE = CostModel("CPU core", _CPU)
 V100 = CostModel("V100 GPU", _V100, is_estimate=True)

@@ -93,10 +93,10 @@ def steps(
             checkpoint.reached(trainer, outcome.curves, epoch, number + 1)
             yield
         done = 0
-        yield from trainer.settle_norms()
         # Both wait for the device, so they come after the host has said all that is to be done.
         tested = None
         if is_tested(spec.recipe, epoch, len(lengths)):
+            yield from trainer.settle_norms()
             tested = yield from trainer.test()
         losses = _append_epoch(outcome, trainer.trained(), tested)
         if not np.isfinite(losses).all():

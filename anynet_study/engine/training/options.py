@@ -71,10 +71,11 @@ def fitting(options: Options, spec: "RunSpec", device_type: str) -> Options:
     if stated == "bfloat16" and not possible:
         raise UserError(f"precision bfloat16: {NO_BFLOAT16[foreign]}")
     used = device_type != "cpu" and options.bfloat16 if stated is None else stated == "bfloat16"
-    options = dataclasses.replace(options, bfloat16=used and possible)
-    if not options.bfloat16:  # what is recorded is what was used
-        own = options.backend.without_options(options.backend.kind)
-        options = dataclasses.replace(options, backend=own)
+    backend = options.backend
+    if not (used and possible):  # what is recorded is what was used
+        backend = backend.without_options(backend.kind)
+    backend = dataclasses.replace(backend, bfloat16=used and possible)
+    options = dataclasses.replace(options, bfloat16=used and possible, backend=backend)
     if not foreign:
         return options
     plain = options.backend.without_options("plain")

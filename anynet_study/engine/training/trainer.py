@@ -79,6 +79,8 @@ class Trainer(ABC):
         self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
         self.batch = min(len(view.train_index), self.recipe.batch_size)
         self.selection = Selection(self.recipe)
+        #: The last epoch after which this process has settled the norms.
+        self.settled = -1
         #: The images that are not trained on: those of tests, and of validation where it is asked.
         self.parts: list[Tested] = ["test", "validation"] if self.recipe.validates else ["test"]
         metric, classes = self.recipe.metric, len(view.classes)
@@ -152,9 +154,11 @@ class Trainer(ABC):
     def settle_norms(self) -> Turns[None]:
         """Estimate the statistics of batch norms if the recipe has `precise_bn`; yields in between.
 
+        Whoever looks at the network after an epoch calls this first; it is done once an epoch.
         Training normalises each batch by its own statistics, so it does not depend on these.
         """
-        if self.recipe.precise_bn:
+        if self.recipe.precise_bn and self.settled != self.epoch:
+            self.settled = self.epoch
             steps = min(-(-self.recipe.precise_bn // self.batch), self.steps)
             yield from precise_statistics(self.model, self.norm_passes(steps))
 
@@ -169,6 +173,7 @@ class Trainer(ABC):
     def validate(self, epoch: int) -> Turns[None]:
         """Look at the validation images after 0-based `epoch`, if the recipe does."""
         if self.recipe.validates:
+            yield from self.settle_norms()
             validated = yield from self.test("validation")
             self.selection.look(epoch, validated.error, self.model)
 

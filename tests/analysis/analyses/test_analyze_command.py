@@ -25,7 +25,7 @@ from anynet_study.store import ResultStore
 #: What a study of one recipe, without curves and predictions, has.
 TABLES = [
     *("correlations", "match", "proxies", "over-targets", "best-quarter"),
-    *("regret", "costs", "sizes", "widths", "drivers", "stages"),
+    *("regret", "costs", "sizes", "drivers", "stages"),
     *("configurations", "noise", "corrected", "rank-preservation"),
     *("transfer", "beyond"),
 ]

@@ -99,6 +99,8 @@ def test_tables_are_those_of_the_study(
     store = folder / "results.h5"
     assert run_script(name, str(store), "--resamples", "200", "--seed", "3") == 0
     truth = load(store, resamples=200, seed=3).table(table)
+    if name == "table4":  # the paper's is of test errors
+        truth = truth[truth["errors"] == "test"].drop(columns="errors")
     said = capsys.readouterr().out
     assert truth.to_string(index=False, float_format="{:.3f}".format) in said
 

@@ -40,6 +40,7 @@ PAIRS = pd.DataFrame(
 )
 DRIVERS = pd.DataFrame(
     {
+        "errors": "test",
         "dataset": ["a", "b"] * 2,
         "parameter": ["cumulative depth"] * 2 + ["cumulative width"] * 2,
         "estimate": [0.11, 0.22, 0.33, 0.44],

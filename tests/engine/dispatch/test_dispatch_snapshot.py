@@ -18,11 +18,13 @@ SAYS = "import anynet_study.core.provenance as it; print(it.__file__, it.code_ve
 def package(tmp_path: Path) -> Path:
     """A package that is edited: its own provenance, and a file that is no Python."""
     folder = tmp_path / "checkout" / "anynet_study"
-    (folder / "pages").mkdir(parents=True)
+    for name in ("pages", "core", "__pycache__"):
+        (folder / name).mkdir(parents=True)
     (folder / "__init__.py").touch()
+    (folder / "core" / "__init__.py").touch()
     (folder / "pages" / "page.html").write_text("page")
-    (folder / "provenance.py").write_bytes((PACKAGE / "provenance.py").read_bytes())
-    (folder / "__pycache__").mkdir()
+    own = Path("core", "provenance.py")
+    (folder / own).write_bytes((PACKAGE / own).read_bytes())
     for name in ("provenance.pyc", "provenance.pyc.1397"):  # the second is being written
         (folder / "__pycache__" / name).write_bytes(b"no source")
     return folder
@@ -38,7 +40,7 @@ def test_it_is_the_package_as_it_is_and_is_taken_once(tmp_path: Path, package: P
     taken = take(code, package)
     assert taken.folder.stat().st_mode & 0o077 == 0  # for nobody else to change
     assert taken == snapshot(code, package) == take(code, package)
-    names = ["VERSION", "__init__.py", "pages/page.html", "provenance.py"]
+    names = ["VERSION", "__init__.py", "core/__init__.py", "core/provenance.py", "pages/page.html"]
     assert files(taken.folder / "anynet_study") == names
     assert [path.name for path in code.iterdir()] == [taken.folder.name]
 

@@ -14,6 +14,7 @@ from quick import slow_but
 from torch import Tensor
 from training_runs import CPU, ENGINES, EXACT, finished, same, spec, stopped
 
+import anynet_study.engine.training.trainer as trainer_module
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Architecture
 from anynet_study.engine.training import (
@@ -91,7 +92,13 @@ def test_tests_of_some_epochs_change_nothing_else(
     with monkeypatch.context() as patch:
         patch.setattr("anynet_study.engine.training.engine.is_tested", lambda *_: True)
         whole = train(run, view, CPU)
-    seldom = train(run, view, CPU)
+    settled, found = [], trainer_module.precise_statistics
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            trainer_module, "precise_statistics", lambda *it: settled.append(it) or found(*it)
+        )
+        seldom = train(run, view, CPU)
+    assert len(settled) == 3  # after the second, the fourth and the last epoch
     assert np.array_equal(seldom.predictions, whole.predictions)
     assert seldom.error == whole.error
     for name in CURVES:
