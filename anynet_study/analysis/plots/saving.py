@@ -58,8 +58,8 @@ def _missing_glyphs_told() -> Iterator[None]:
 def _tell(missing: str) -> None:
     """Once for the same glyphs: a figure is written in several formats."""
     print(
-        f"note: no installed font has {printable(missing)}, drawn as boxes; install one that has, such as "
-        "Noto Sans CJK",
+        f"note: no installed font has {printable(missing)}, drawn as boxes; install one that has, "
+        "such as Noto Sans CJK",
         file=sys.stderr,
     )
 
