@@ -161,13 +161,13 @@ def among_the_best(population: Callable[..., Floats], r: float, n: int, what: st
         rho = float(stats.spearmanr(*many[best[:, 0]].T).statistic)
         return rho if what == "estimate" else float(best[best[:, 0], 1].mean())
 
-    low, high = ("low", "high") if what == "estimate" else ("overlap_low", "overlap_high")
+    name = "quarter_rho" if what == "estimate" else "overlap"
     roles = apr.Roles.among("a", "ab", {})
 
     def study(draw: Generator, seed: int) -> bool | None:
         table = pd.DataFrame(population(r, n, draw), columns=["a", "b"])
-        row = apr.among_best(table, roles, resamples=RESAMPLES, seed=seed).iloc[0]
-        return held(row[low], truth(), row[high])
+        row = apr.best_proxies(table, roles, resamples=RESAMPLES, seed=seed).iloc[0]
+        return held(row[f"{name}_low"], truth(), row[f"{name}_high"])
 
     return study
 

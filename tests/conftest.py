@@ -42,6 +42,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [test for tests in (*in_turn, *short) for test in tests]
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many inputs of the corpora were misread without a word, or refused though plain."""
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    ends = [value for it in reports for key, value in it.user_properties if key == "corpus"]
+    for end in ("misread without a word", "refused though plain") if ends else ():
+        terminalreporter.write_line(f"inputs from outside {end}: {ends.count(end)} of {len(ends)}")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _commands_are_built_once() -> Iterator[None]:
     """Of a command that is typed in this process, building all commands takes most of the time."""

@@ -13,22 +13,22 @@ from anynet_study.data.readers.recognition import read_source
 from anynet_study.data.source.source import Choices, Source, opened
 
 
-def read(path: Path, **choices: object) -> Listing:
-    """What is found at `path`, read as `choices` say."""
-    return read_with_source(path, **choices)[1]
+def read(path: Path, name: str = "", **choices: object) -> Listing:
+    """What is found at `path`, read as `choices` say, to be called `name`."""
+    return read_with_source(path, name, **choices)[1]
 
 
-def read_with_source(path: Path, **choices: object) -> tuple[Source, Listing]:
+def read_with_source(path: Path, name: str = "", **choices: object) -> tuple[Source, Listing]:
     """The same with the source that the listing is of; what was unpacked stays."""
     workspace = Path(tempfile.mkdtemp(dir=path.parent, prefix=".workspace"))
     with opened(path, workspace, Choices(**choices)) as source:
-        return read_source(source)
+        return read_source(source, name)
 
 
-def refused(told: str, path: Path, **choices: object) -> None:
+def refused(told: str, path: Path, name: str = "", **choices: object) -> None:
     """Check that what is at `path` is not read, for a reason that matches `told`."""
     with pytest.raises(UserError, match=told):
-        read(path, **choices)
+        read(path, name, **choices)
 
 
 def counts(listing: Listing, examples: Sequence[Example] | None) -> dict[str, int]:

@@ -43,7 +43,9 @@ def tables(study: Study) -> dict[str, str]:
     chosen = {name: study.table(name) for name in TABLES}
     proxies = chosen["proxies"]
     # The best for each target, and the source.
-    chosen["proxies"] = proxies[~proxies["target"].duplicated() | (proxies["proxy"] == "cifar10")]
+    chosen["proxies"] = proxies.loc[
+        ~proxies["target"].duplicated() | (proxies["proxy"] == "cifar10"), :"n"
+    ]
     chosen["class-or-size"] = chosen["class-or-size"].drop(
         columns=["fewer_images", "fewer_classes"]
     )
@@ -52,6 +54,7 @@ def tables(study: Study) -> dict[str, str]:
     chosen["drivers"] = chosen["drivers"].query(
         "parameter == 'cumulative depth' and errors == 'test'"
     )
+    chosen["recipes"] = chosen["recipes"].query("compared == 'recipe'").loc[:, "version":"n"]
     grids = {ANALYSES[name].title: grid_of(table, ANALYSES[name]) for name, table in chosen.items()}
     grids[LEARNT] = error_grid(study.errors, study.datasets)
     grids[AT_EQUAL_DEPTH] = plain_grid(at_equal_depth(study))

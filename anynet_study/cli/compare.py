@@ -9,6 +9,7 @@ import typer
 from anynet_study.analysis.analyses.arguments import (
     StudyOptions,
     check_figure,
+    parse_pairs,
     save_figure,
     with_study_options,
 )
@@ -40,6 +41,10 @@ def compare(
         list[str] | None,
         opt("A group of models of one input, by patterns of their names.", metavar="NAME=PATTERN"),
     ] = None,
+    read: Annotated[
+        list[str] | None,
+        opt("One input alone: A=accuracy, error, fraction or percent.", metavar="NAME=HOW"),
+    ] = None,
     weigh: Annotated[
         str, opt("Compare at equal flops, parameters or activations.", metavar="COMPLEXITY")
     ] = "",
@@ -67,6 +72,7 @@ def compare(
       anynet-study compare quickstart --figure edf.png
       anynet-study compare quickstart --by "cumulative depth" --parts 2
       anynet-study compare X=regnetx Y=regnety --dataset cifar10 --weigh flops
+      anynet-study compare A=accuracies.csv B=errors.csv --read A=accuracy --read B=error
       anynet-study compare errors.csv --group "ResNet=resnet*" --group "VGG=vgg*"
     """
     from anynet_study.analysis.analyses import design_spaces
@@ -75,7 +81,7 @@ def compare(
     check_figure("--figure", figure)
     check_figure("--search-figure", search_figure)
     current([source.rpartition("=")[2] for source in sources], as_is)
-    spaces = design_spaces.read_spaces(sources, dataset, options)
+    spaces = design_spaces.read_spaces(sources, dataset, options, _own(read or []))
     if by:
         spaces = design_spaces.split_by(spaces, by, parts)
     if group:
@@ -96,6 +102,25 @@ def compare(
         print(_json(spaces, weigh))
     else:
         _print(spaces, weigh)
+
+
+#: How one input is read: what --read calls it, and the option with its value.
+READ = {
+    "accuracy": {"accuracy": True},
+    "error": {"accuracy": False},
+    "fraction": {"fraction": True},
+    "percent": {"fraction": False},
+}
+
+
+def _own(values: list[str]) -> dict[str, dict[str, bool]]:
+    """How single inputs are read, by name."""
+    found: dict[str, dict[str, bool]] = {}
+    for name, how in parse_pairs("--read", values, "NAME=HOW, such as A=accuracy"):
+        if how not in READ:
+            raise UserError(f"--read: {how!r}; legal: {', '.join(READ)}")
+        found.setdefault(name, {}).update(READ[how])
+    return found
 
 
 def _check(

@@ -29,7 +29,9 @@ MISSING = {
 class Reading:
     """How a source is read: options of `add` and `inspect`, by the names of `data.Choices`."""
 
-    layout: Annotated[str | None, opt("Read it as this layout, such as class-folders.")] = None
+    layout: Annotated[
+        str | None, opt("Its layout: class-folders, or that of a known dataset, as aptos.")
+    ] = None
     labels: Annotated[
         str | None, opt("For CIFAR-100: fine (default) or coarse.", metavar="KIND")
     ] = None
@@ -59,6 +61,9 @@ class Reading:
     )
     split_values: Annotated[
         str | None, opt("What its values mean, such as 0=train,2=test.", metavar="WORD=PART")
+    ] = None
+    group_pattern: Annotated[
+        str | None, opt("What paths of one group's images share: a regular expression.")
     ] = None
     label_separator: Annotated[
         str | None, opt("The separator between several classes in one cell.", metavar="MARK")
@@ -122,10 +127,10 @@ def add(
 ) -> None:
     """Recognise, decode and pack a dataset as it was downloaded.
 
-    The layout is recognised: those of `anynet-study data list`, split/class/image,
-    class/image, a table (CSV, JSON) with paths and classes, Parquet files of Hugging Face,
-    WebDataset's shards, arrays (.npz, .npy, .mat, idx), and zip and tar archives of any of these.
-    The command says which it took; --layout takes another, `data inspect` shows it beforehand.
+    Read are split/class/image, class/image, a table (CSV, JSON) with paths and classes, Parquet
+    files of Hugging Face, WebDataset's shards, arrays (.npz, .npy, .mat, idx), and zip and tar
+    archives of any of these. The layouts of `anynet-study data list` are read under NAME as it is
+    listed there, or with --layout. `data inspect` shows beforehand what is understood.
 
     Images are resized, the shorter side to SIZE (or --resize), and cut to their centre, SIZE x
     SIZE. Unreadable ones are left out and listed. If the command is interrupted, nothing is left of

@@ -1,6 +1,7 @@
 """`anynet-study import`: makes a results store from other people's results."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,16 +12,18 @@ from anynet_study.analysis.analyses.arguments import (
     Images,
     Shifts,
     SourceName,
+    TableOptions,
     Targets,
     parse_counts,
     parse_names,
     parse_pairs,
     parse_roles,
+    with_options,
 )
-from anynet_study.cli.options import AsJson, names, opt, writes
+from anynet_study.cli.options import AsJson, opt, writes
 from anynet_study.cli.rows import STORES
 from anynet_study.cli.tables import harmless
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import UserError, counted, some_of
 
 if TYPE_CHECKING:
     from anynet_study.store import Files, ImportOptions, ImportReport
@@ -30,37 +33,25 @@ if TYPE_CHECKING:
 LISTED = 8
 
 
+@partial(with_options, TableOptions)
 def import_(
     files: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(
-            metavar="FILE...",
-            help="Tables (CSV, Parquet, JSON), results stores (.h5), or a folder that export made.",
+            metavar="[NAME=]FILE...",
+            help="Tables (CSV, Parquet, JSON), results stores (.h5), or a folder that export made; "
+            "NAME is the dataset of a table of one.",
         ),
     ] = None,
     output: Annotated[Path | None, writes("The results store to make.")] = None,
     dry_run: Annotated[
         bool, opt("Show what each column of the tables is taken for; make nothing.", "--dry-run")
     ] = False,
-    accuracy: Annotated[
-        bool | None, opt("Whether the values are accuracies or errors.", "--accuracy/--error")
-    ] = None,
-    fraction: Annotated[
-        bool | None, opt("Whether values go up to 1 or to 100.", "--fraction/--percent")
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        opt("OURS=THEIRS,... such as model=net,dataset=task,error=top1_err.", "--map"),
-    ] = None,
-    describe: Annotated[str, opt("Columns that describe the models.")] = "",
-    ignore: Annotated[str, opt("Columns to leave out.")] = "",
-    dataset_columns: Annotated[
-        str, opt("Columns of a wide table that are datasets; the others describe the models.")
+    metric: Annotated[
+        str,
+        opt("The metric of the values: top1, macro_f1, ...; of a column metric the rows to read."),
     ] = "",
-    metric: Annotated[str, opt("The metric of the values: top1, macro_f1, ...")] = "",
     recipe: Annotated[str, opt("How the models were trained: a name.")] = "imported",
-    separator: Annotated[str, opt("Separator of CSV files; detected by default.")] = "",
-    encoding: Annotated[str, opt("Encoding of CSV files; default: UTF-8 or UTF-16.")] = "",
     datasets: Annotated[
         Path | None, opt("Table: dataset, role, classes, test_images, metric, ...")
     ] = None,
@@ -76,6 +67,8 @@ def import_(
         list[str] | None, opt("DATASET=FILE: the true classes of the examples.")
     ] = None,
     as_json: AsJson = False,
+    *,
+    options: TableOptions,
 ) -> None:
     """Make a results store from results of any other models.
 
@@ -85,8 +78,9 @@ def import_(
     look like fractions --fraction or --percent. A model may be named by two columns: --map
     model=name+pretrained. Of errors that are means over trainings, --map std=*_std,n=3 declares the
     columns of their standard deviations and how many trainings there were (* stands for the
-    dataset): then tables of noise have intervals. With --dry-run you see what each column was taken
-    for.
+    dataset): then tables of noise have intervals. Columns that are trainings of one dataset are
+    declared by --map accuracy="Run #". Files that have one test set each get its name: val=a.csv.
+    What each column was taken for is printed; with --dry-run nothing else is done.
 
     \b
     Examples:
@@ -95,6 +89,7 @@ def import_(
       anynet-study import testbed.csv --accuracy --source val --shifts val-v2,sketch -o testbed.h5
       anynet-study import runs.csv --map "accuracy=*_mean,std=*_std,n=seeds" -o runs.h5
       anynet-study import nats.csv --map model=arch_str,dataset=task,accuracy=acc -o nats.h5
+      anynet-study import val=results-val.csv sketch=results-sketch.csv -o timm.h5
       anynet-study import testbed.h5 more.json --datasets datasets.csv -o testbed.h5
       anynet-study import --predictions val=preds.npz --labels val=labels.npy -o val.h5
       anynet-study import release/ -o results.h5
@@ -124,31 +119,41 @@ def import_(
         told,
         parse_counts("--images", images or [], "NAME=COUNT, such as val=50000"),
     )
-    options = ImportOptions(
-        columns=dict(parse_pairs("--map", columns or [], "OURS=THEIRS", several=True)),
-        describe=names(describe),
-        ignore=names(ignore),
-        datasets=names(dataset_columns),
+    said = options.declared()
+    lists = {"datasets": said["dataset_columns"], "errors": said["error_columns"]}
+    accuracy, fraction = options.accuracy, options.fraction
+    kept = ("columns", "describe", "ignore", "ignore_rows", "last", "transpose", "separator")
+    told_of_tables = ImportOptions(
         quantity=None if accuracy is None else "accuracy" if accuracy else "error",
         unit=None if fraction is None else "fraction" if fraction else "percent",
-        metric=_metric(metric),
+        metric=metric or None,
         recipe=recipe,
-        separator=separator,
-        encoding=encoding,
+        encoding=options.encoding,
+        **lists,
+        **{name: said[name] for name in kept},
     )
     of_images = parse_pairs("--predictions", predictions or [], "DATASET=FILE")
     predicted = [(name, Path(path)) for name, path in of_images]
     true = parse_pairs("--labels", labels or [], "DATASET=FILE")
     truth = {name: Path(path) for name, path in true}
-    given_files = Files(tuple(files or ()), tuple(predicted), truth)
+    tables = [_named(text) for text in files or ()]
+    given_files = Files(
+        tuple(path for _, path in tables), tuple(predicted), truth, {p: n for n, p in tables if n}
+    )
     if dry_run or output is None:
-        accounts = understood_tables(given_files, options, known)
+        accounts = understood_tables(given_files, told_of_tables, known)
         if as_json:
             print(json.dumps([account.model_dump() for account in accounts]))
         else:
             print(harmless("\n".join(line for account in accounts for line in account.lines())))
         return
-    _import(given_files, output, options, known, as_json)
+    _import(given_files, output, told_of_tables, known, as_json)
+
+
+def _named(text: str) -> tuple[str, Path]:
+    """The name of a dataset, if one is given, and the file."""
+    name, _, path = ("", "", text) if Path(text).exists() else text.partition("=")
+    return (name, Path(path)) if path else ("", Path(text))
 
 
 def _import(
@@ -164,35 +169,28 @@ def _import(
     else:
         report = import_results(files, output, options, known)
     if as_json:
-        print(json.dumps({**vars(report), "store": str(output)}))
+        told = vars(report) | {"accounts": [each.model_dump() for each in report.accounts]}
+        print(json.dumps({**told, "store": str(output)}))
         return
-    print(harmless(f"{_said(report)}\n{output}{replaced}"))
+    lines = [line for account in report.accounts for line in account.lines()]
+    print(harmless("\n".join([*lines, *_said(report), f"{output}{replaced}"])))
 
 
-def _said(report: "ImportReport") -> str:
+def _said(report: "ImportReport") -> list[str]:
     gaps = f", {counted(report.gaps, 'gap')}" if report.gaps else ""
     lines = [
         f"{counted(report.models, 'model')} x {counted(report.datasets, 'dataset')}: "
         f"{counted(report.runs, 'error')}{gaps}"
     ]
-    medians = [f"{name} {value:.4g}" for name, value in list(report.medians.items())[:LISTED]]
-    more = f", and {len(report.medians) - LISTED} more" if len(report.medians) > LISTED else ""
-    lines.append(f"median error in percent: {', '.join(medians)}{more}")
-    if report.described:
-        lines.append(f"models are described by: {', '.join(report.described)}")
-    return "\n".join(lines)
+    if not report.accounts:
+        medians = [f"{name} {value:.4g}" for name, value in report.medians.items()]
+        lines.append(f"median error in percent: {', '.join(some_of(medians, LISTED))}")
+        lines += [f"models are described by: {', '.join(report.described)}"] * bool(
+            report.described
+        )
+    return lines
 
 
 def _check_output(output: Path) -> None:
     if output.suffix.lower() not in STORES:
         raise UserError(f"-o {output}: a results store ends in {' or '.join(STORES)}")
-
-
-def _metric(name: str) -> str | None:
-    from typing import get_args
-
-    from anynet_study.core.metrics import Metric
-
-    if name and name not in get_args(Metric):
-        raise UserError(f"--metric: unknown {name!r}; choose from {', '.join(get_args(Metric))}")
-    return name or None

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from anynet_study.analysis.analyses.arguments import names as names
 from anynet_study.analysis.analyses.arguments import studies_and_files
 from anynet_study.core.errors import UserError
 
@@ -85,11 +86,6 @@ StoreName = Annotated[
 AsIs = Annotated[
     bool, opt("Read results as they were last collected, even if journals hold more.", "--as-is")
 ]
-
-
-def names(text: str) -> tuple[str, ...]:
-    """The names of a comma-separated option."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def numbers(option: str, text: str, above: N, such: tuple[N, ...]) -> list[N]:

@@ -53,8 +53,6 @@ def plot(
     study = options.load(source)
     figures = [known for analysis in study.analyses.values() for known in analysis.figures]
     names = chosen_names("--figure", figure, figures)
-    if study.inputs.read_as:
-        typer.echo(harmless(f"{study.name}: {study.inputs.read_as}"), err=True)
     called = new_names("--rename", rename or [], list(map(str, study.errors.columns)))
     look = Look(inches, font_size, called, style)
     drawn = draw_figures(study, output, names, suffixes, dpi, look)

@@ -12,10 +12,11 @@ import unicodedata
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,16 @@ WRITTEN = re.compile(
     r"(?P<value>[-+]?[0-9]+(?:[.,][0-9]+)?)\s*%?(?:\s*(?:±|\+/?-|\$?\\pm\$?)\s*"
     r"(?P<spread>[0-9]+(?:[.,][0-9]+)?)\s*%?)?"
 )
+#: A number with thousands apart, and one that may be such or have a decimal comma.
+THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,})")
+ONE_COMMA = re.compile(r"[-+]?\d{1,3},\d{3}")
+#: As programs print numbers: tensor(0.85, device='cuda:0'), np.float64(0.85).
+PRINTED = re.compile(r"[A-Za-z_][\w.]*\(\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?:,[^()]*)?\)")
+#: With a unit of size: 11.7M, 1.8G.
+SIZED = re.compile(r"([-+]?[0-9]+(?:\.[0-9]+)?)\s*([kKMGBT])")
+SIZES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
+#: Characters that have no width.
+NO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
 #: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2).
 BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*(?:\\[A-Za-z]+|[^\w\s]|_)+\s*[-+]?\d.*")
 #: A number in marks that say something else: **85.5**, 85.5*, \\textbf{85.5}.
@@ -78,20 +89,44 @@ class Sheet:
     first_row: int
     #: By name, all of one length.
     columns: dict[str, list[Cell]]
+    #: What was left out of the file, in words.
+    notes: tuple[str, ...] = ()
+    #: Columns that were asked for as numbers.
+    _numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict, compare=False)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """A column as numbers, NaN where it is empty. Raises UserError naming row and column."""
-        numbers = np.array([number(cell) for cell in self.columns[name]], np.float64)
+        numbers = self.read_as_numbers(name)
         bad = np.flatnonzero(np.isinf(numbers))
         if len(bad):
             raise UserError(
                 f"{self.path}: row {self.first_row + bad[0]}, column {name}: "
-                f"{self.columns[name][bad[0]]!r} is not a number; leave missing cells empty"
+                f"{self.columns[name][bad[0]]!r} is not a number; leave missing cells empty, or "
+                f"leave the column out: --ignore {quoted([name])}"
             )
         return numbers
+
+    def read_as_numbers(self, name: str) -> NDArray[np.float64]:
+        """The same, infinite where a cell is no number."""
+        if name not in self._numbers:
+            self._numbers[name] = as_numbers(self.columns[name])
+        return self._numbers[name]
+
+    def is_text(self, name: str) -> bool:
+        """Whether a column has cells and none is a number."""
+        numbers = self.read_as_numbers(name)
+        known = numbers[~np.isnan(numbers)]
+        return bool(len(known)) and bool(np.isinf(known).all())
+
+    def only(self, kept: NDArray[np.bool_]) -> "Sheet":
+        """The rows that are kept; their numbers in messages are those of the rows that are left."""
+        columns = {
+            n: [c for c, k in zip(v, kept, strict=True) if k] for n, v in self.columns.items()
+        }
+        return Sheet(self.path, self.first_row, columns, self.notes)
 
     def names(self, name: str, missing: str | None = None) -> "pd.Categorical":
         """A column of names, its categories in the order in which they come.
@@ -131,6 +166,17 @@ def column_called(columns: Collection[str], names: Iterable[str]) -> str | None:
     return next((name for name in found if name is not None), None)
 
 
+def quoted(names: Iterable[str]) -> str:
+    """Names with commas between them, as options take them, to be pasted into a shell.
+
+    >>> quoted(["a", "b"]), quoted(["Acc, top 1", "b"])
+    ('a,b', '\'"Acc, top 1",b\'')
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return quote(text.getvalue())
+
+
 def is_missing(cell: Cell) -> bool:
     """Whether a cell that is no name says nothing."""
     return cell is None or (isinstance(cell, str) and cell.lower() in MISSING)
@@ -144,13 +190,18 @@ def number(cell: Cell) -> float:
 def written(cell: Cell) -> tuple[float, float]:
     """The number in a cell and its spread: of 85.5 ± 0.2% 85.5 and 0.2; 93,4 is 93.4.
 
-    NaN where there is none; infinite where the cell is no number. A comma before exactly three
-    digits is no decimal comma: it may part thousands.
+    Also 1,013.01, 11.7M and tensor(0.85). NaN where there is none; infinite where the cell is no
+    number. A lone comma before exactly three digits is neither decimal nor of thousands.
     """
     if not isinstance(cell, str) or is_missing(cell):
         return (float("nan") if is_missing(cell) else _float(cell)), float("nan")
     match = WRITTEN.fullmatch(cell)
     if match is None or re.search(r",\d{3}(?!\d)", cell):
+        if printed := PRINTED.fullmatch(cell):
+            return _float(printed[1]), float("nan")
+        if sized := SIZED.fullmatch(cell):
+            return float(sized[1]) * SIZES[sized[2]], float("nan")
+        cell = cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell
         return (float("inf") if "_" in cell else _float(cell)), float("nan")
     value, spread = (text and float(text.replace(",", ".")) for text in match.group(1, 2))
     return float(value), float("nan") if spread is None else float(spread)
@@ -163,10 +214,18 @@ def _float(cell: Cell) -> float:
         return float("inf")
 
 
-def is_text(cells: list[Cell]) -> bool:
-    """Whether a column has cells and none is a number."""
-    there = [cell for cell in cells if not is_missing(cell)]
-    return bool(there) and all(np.isinf(number(cell)) for cell in there)
+def as_numbers(cells: Sequence[Cell]) -> NDArray[np.float64]:
+    """Cells as `number` reads them; the same at once where all are written plainly."""
+    with suppress(ValueError, TypeError, OverflowError):
+        plain = "_" not in "".join(cell for cell in cells if isinstance(cell, str))
+        numbers = np.array(cells if plain else [], np.float64)
+        if plain and not np.isinf(numbers).any():
+            return numbers
+    found = np.array([number(cell) for cell in cells], np.float64)
+    if np.isinf(found).any():  # 400M beside texts is a text
+        sized = [isinstance(cell, str) and SIZED.fullmatch(cell) is not None for cell in cells]
+        found[np.array(sized, bool)] = np.inf
+    return found
 
 
 def is_unclear_number(cells: list[Cell]) -> bool:
@@ -185,10 +244,12 @@ def typed(values: list[Cell]) -> pa.Array:
     """
     values = [None if is_missing(value) else value for value in values]
     texts = pa.array([None if value is None else str(value) for value in values], pa.string())
-    numbers = np.array([_float(v) if v is not None else np.nan for v in values], np.float64)
+    numbers = as_numbers(values)
     if np.isinf(numbers).any():
         return texts
     known = numbers[~np.isnan(numbers)]
+    if any(isinstance(value, str) and not _is_plain(value) for value in values):
+        return pa.array(numbers, from_pandas=True)
     short = bool((np.abs(known) < 2.0**53).all())
     if not any(isinstance(value, float) for value in values):
         with suppress(ValueError, OverflowError, pa.ArrowInvalid):
@@ -196,6 +257,13 @@ def typed(values: list[Cell]) -> pa.Array:
             return whole if short or not whole.null_count else texts
     whole = short and bool((known % 1 == 0).all())
     return pa.array(numbers, from_pandas=True).cast(pa.int64() if whole else pa.float64())
+
+
+def _is_plain(cell: str) -> bool:
+    try:
+        return float(cell) is not None
+    except ValueError:
+        return False
 
 
 def first_repeat(rows: "pd.DataFrame") -> tuple[int, int] | None:
@@ -226,11 +294,12 @@ def read_sheet(path: Path, separator: str = "", encoding: str = "") -> Sheet:
 
 def _sheet(path: Path, separator: str, encoding: str) -> Sheet:
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    ending, first_row = plain.suffix.lower(), 1
+    ending, first_row, notes = plain.suffix.lower(), 1, list[str]()
     if ending == ".parquet" and plain == path:
         names, columns = _read_parquet(path)
     elif ending == ".json" or ending in JSON_LINES:
-        names, columns = json_table(str(path), load_json(path))
+        content, notes = _rows_alone(load_json(path))
+        names, columns = json_table(str(path), content)
     elif ending in CSV_ENDINGS:
         separator = separator or "\t" * (ending == ".tsv")
         table = parse_csv(str(path), _content(path), separator, encoding)
@@ -238,10 +307,28 @@ def _sheet(path: Path, separator: str, encoding: str) -> Sheet:
     else:
         legal = f"{', '.join(ENDINGS)}, and .gz of those that are text"
         raise UserError(f"{path}: ending {path.suffix.lower() or '(none)'}; legal: {legal}")
-    return sheet_of(path, names, columns, first_row)
+    return sheet_of(path, names, columns, first_row, notes)
 
 
-def sheet_of(path: Path, names: Sequence[str], columns: Iterable[Any], first_row: int = 1) -> Sheet:
+def _rows_alone(content: Any) -> tuple[Any, list[str]]:
+    """A mapping of rows without what a file holds beside them, such as its date; and a note."""
+    if not isinstance(content, Mapping) or {"data"} < content.keys() <= _FRAME:
+        return content, []
+    rows = {key: value for key, value in content.items() if isinstance(value, Mapping)}
+    others = [key for key, value in content.items() if not isinstance(value, Mapping | list)]
+    if len(rows) < 2 or not others or len(rows) + len(others) < len(content):
+        return content, []
+    told = f"{', '.join(others)}: left out, as the other keys hold rows"
+    return rows, [told]
+
+
+def sheet_of(
+    path: Path,
+    names: Sequence[str],
+    columns: Iterable[Any],
+    first_row: int = 1,
+    notes: Sequence[str] = (),
+) -> Sheet:
     """A table of these columns. Raises UserError where their names are unclear."""
     for place, name in enumerate(names, 1):
         if not name and place > 1:
@@ -251,17 +338,36 @@ def sheet_of(path: Path, names: Sequence[str], columns: Iterable[Any], first_row
             raise UserError(f"{path}: column {name!r} is there twice")
     if not names:
         raise UserError(f"{path}: the table has no columns")
-    cells = ([_cell(cell) for cell in column] for column in columns)
-    return Sheet(path, first_row, dict(zip(names, cells, strict=True)))
+    cells = (_without_thousands([_cell(cell) for cell in column]) for column in columns)
+    return Sheet(path, first_row, dict(zip(names, cells, strict=True)), tuple(notes))
+
+
+def _without_thousands(cells: list[Cell]) -> list[Cell]:
+    """The cells without lone commas, where others of them show that they part thousands."""
+    texts = [cell for cell in cells if isinstance(cell, str) and "," in cell]
+    if not any(map(ONE_COMMA.fullmatch, texts)):
+        return cells
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    others = [cell for cell in texts if not ONE_COMMA.fullmatch(cell)]
+    if any(THOUSANDS.fullmatch(cell) or re.fullmatch(r"\d*\.\d+", cell) for cell in others):
+        return [
+            c.replace(",", "") if isinstance(c, str) and ONE_COMMA.fullmatch(c) else c
+            for c in cells
+        ]
+    return cells
 
 
 def _cell(value: Any) -> Cell:
+    if type(value) is str and value.isascii() and value and value[0] > " " < value[-1]:
+        return value
     if type(value) is int or value is None:
         return value
     if isinstance(value, float | Decimal):
         return None if value != value else float(value)
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return text.encode("utf-8", "backslashreplace").decode().strip() or None
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode().translate(NO_WIDTH)
+    return text.strip() or None
 
 
 #: The names of the columns, and the columns.
@@ -420,20 +526,28 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+#: Keys of what pandas writes of a frame with its orient "split" or "table".
+_FRAME = {"data", "columns", "index", "schema"}
+
+
 def json_table(where: str, content: Any, key: str = "model") -> Columns:
     """The columns of what a JSON file holds; `key` is what the keys of a mapping of rows name.
 
-    UserError, beginning with `where`, for what is no table.
+    Those of a data frame that pandas wrote are as in the frame. UserError, beginning with `where`,
+    for what is no table.
     """
+    if isinstance(content, Mapping) and {"data"} < content.keys() <= _FRAME:
+        content = _of_frame(content, key)
     values = list(content.values()) if isinstance(content, Mapping) else []
     if values and all(isinstance(value, Mapping) for value in values):
-        content = [{key: name, **row} for name, row in content.items()]
+        content = _of_mappings(content, key)
     if isinstance(content, list):
         for place, record in enumerate(content, 1):
             if not isinstance(record, Mapping):
                 raise UserError(f"{where}: record {place} is no mapping of column names to values")
         names = list(dict.fromkeys(name for record in content for name in record))
         return names, [[record.get(name) for record in content] for name in names]
+    values = list(content.values()) if isinstance(content, Mapping) else []
     lists = isinstance(content, Mapping) and all(isinstance(cells, list) for cells in values)
     if not lists or len(set(map(len, values))) != 1:
         raise UserError(f"{where}: not a table; legal: {LEGAL}")
@@ -469,6 +583,41 @@ def csv_text(table: "pd.DataFrame") -> str:
             )
     text: str = clean.to_csv(index=False, lineterminator="\n")
     return text
+
+
+def _of_frame(content: Mapping[str, Any], key: str) -> Any:
+    """The records of pandas' orient "table", or the columns of "split"."""
+    rows, names = content["data"], content.get("columns")
+    if not isinstance(names, list):
+        return rows
+    index = content.get("index")
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        return None
+    counted = index is None or index == [*range(len(rows))]
+    columns = dict(zip(map(str, names), map(list, zip(*rows, strict=False)), strict=False))
+    return columns if counted else {key: index, **columns}
+
+
+def _of_mappings(content: Mapping[str, Mapping[str, Any]], key: str) -> Any:
+    """A mapping of rows to mappings as records; or of columns to mappings of row numbers or names.
+
+    The second is what pandas writes. It shows in rows that are counted, or in values: a mapping of
+    texts beside one of numbers is a column.
+    """
+    first, *others = ({*value} for value in content.values())
+    kinds = {
+        name: {isinstance(cell, str) for cell in value.values() if cell is not None}
+        for name, value in content.items()
+    }
+    apart = {True} in kinds.values() and {False} in kinds.values()
+    if len(first) > 1 and all(other == first for other in others):
+        rows = list(next(iter(content.values())))
+        columns = {name: [value[row] for row in rows] for name, value in content.items()}
+        if all(row.isdigit() for row in rows) and not all(name.isdigit() for name in content):
+            return columns
+        if apart and all(len(kind) < 2 for kind in kinds.values()):
+            return {key: rows, **columns}
+    return [{key: name, **row} for name, row in content.items()]
 
 
 def read_parquet(path: Path) -> pa.Table:

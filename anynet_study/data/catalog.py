@@ -110,6 +110,16 @@ _ENTRIES = [_entry(*pair) for pair in zip(_LINES[::2], _LINES[1::2], strict=True
 CATALOG: Mapping[str, CatalogEntry] = {entry.name: entry for entry in _ENTRIES}
 #: Those whose images can have several classes each.
 SEVERAL_LABELS = frozenset({"hpa"})
+#: What is told of a dataset that is added under its name.
+NOTES: Mapping[str, tuple[str, ...]] = {
+    "concrete": (
+        "the patches were cut from 458 photos and do not say which: patches of one photo are on "
+        "both sides of the split",
+    ),
+    "insects": (
+        "classes are species keys in the order of strings: label k is the k-th class listed here",
+    ),
+}
 #: Those of the study.
 STUDY = {name: entry for name, entry in CATALOG.items() if entry.kind == "study"}
 

@@ -16,8 +16,8 @@ from anynet_study.data.packed.root import dataset_folder, publish, workspace
 from anynet_study.data.packing.packing import Origin, StoreOption, pack
 from anynet_study.data.readers.account import Account, account_of
 from anynet_study.data.readers.listing import Listing
-from anynet_study.data.readers.recognition import read_source
-from anynet_study.data.source.images import MAX_FILE_BYTES, highest_of_16_bits
+from anynet_study.data.readers.recognition import looks_like, read_source
+from anynet_study.data.source.images import MAX_FILE_BYTES, peculiar
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.source import NO_CHOICES, Choices, Source, opened
 from anynet_study.data.splits import hold_out, limit, split_as
@@ -72,8 +72,9 @@ def add_dataset(
     if split_from is not None and (limit_per_class is not None or fraction is not None):
         raise UserError("--split-from: the manifest says which images; no limit goes with it")
     with workspace(name) as folder, opened(source, folder, choices) as files:
-        files, listing = read_source(files)
-        listing = _in_print(dataclasses.replace(listing, notes=_with_dark(files, listing)))
+        files, listing = read_source(files, name)
+        notes = (*listing.notes, *catalog.NOTES.get(name, ()), *_pixel_notes(files, listing))
+        listing = _in_print(dataclasses.replace(listing, notes=notes))
         holdout, limited = None, None
         if split_from is not None:
             listing = split_as(listing, split_from)
@@ -114,25 +115,37 @@ def _require_few_duplicates(dataset: PackedDataset, share: float) -> None:
             )
 
 
-def _with_dark(source: Source, listing: Listing) -> tuple[str, ...]:
-    """The notes, with one on images of 16 bits that use few of them and come out nearly black."""
+def _pixel_notes(source: Source, listing: Listing) -> list[str]:
+    """Notes on images of 16 bits that use few of them, and on a fourth channel that is no alpha."""
     examples = [*listing.train, *(listing.test or [])]
-    some = examples[:: max(1, len(examples) // LOOKED_AT)]
-    highest = []
-    for example in some:
+    ranges, no_alpha = [], 0
+    for example in examples[:: max(1, len(examples) // LOOKED_AT)]:
         image = listing.encoded(source, example)
         if isinstance(image, Member):
             with suppress(OSError, ValueError):
-                highest.append(highest_of_16_bits(image.read(MAX_FILE_BYTES)))
-    known = [value for value in highest if value is not None]
-    if not known or max(known) > DARK:
-        return listing.notes
-    told = f"no pixel of {counted(len(known), 'image')} of 16 bits exceeds {max(known)}"
-    return (
-        *listing.notes,
-        f"{told} of 65535: as 0 to 65535 are scaled to 0 to 255, they are nearly black; scale the "
-        "files to the whole range",
-    )
+                found = peculiar(image.read(MAX_FILE_BYTES))
+                ranges += [found.range_of_16_bits] if found.range_of_16_bits else []
+                no_alpha += found.has_fourth_channel
+    notes = []
+    if no_alpha:
+        notes.append(
+            f"the alpha channel of {counted(no_alpha, 'image')} is neither opaque nor transparent "
+            "in most pixels, so it is taken for a fourth band (near infrared?) and left out"
+        )
+    low, high = (min(low for low, _ in ranges), max(h for _, h in ranges)) if ranges else (0, 65535)
+    if high <= DARK:
+        told = f"no pixel of {counted(len(ranges), 'image')} of 16 bits exceeds {high} of 65535"
+        notes.append(
+            f"{told}: as 0 to 65535 are scaled to 0 to 255, they are nearly black; scale the files "
+            "to the whole range"
+        )
+    elif high - low <= DARK:
+        told = f"pixels of {counted(len(ranges), 'image')} of 16 bits are from {low} to {high}"
+        notes.append(
+            f"{told}: as 0 to 65535 are scaled to 0 to 255, they have hardly any contrast; scale "
+            "the files to the whole range"
+        )
+    return notes
 
 
 def inspect_source(source: Path, choices: Choices = NO_CHOICES) -> Account:
@@ -143,7 +156,9 @@ def inspect_source(source: Path, choices: Choices = NO_CHOICES) -> Account:
     if not source.exists():
         raise UserError(f"{source}: no such file or folder")
     with workspace("inspect") as folder, opened(source, folder, choices) as files:
-        return account_of(*read_source(files))
+        account = account_of(*read_source(files))
+        likely = [] if choices.layout else looks_like(files)
+        return account.model_copy(update={"notes": (*account.notes, *likely)})
 
 
 def add_images(listing: Listing, origin: Origin, force: bool = False) -> PackedDataset:

@@ -10,6 +10,7 @@ from .frames import is_torn as is_torn
 from .importing import Files as Files
 from .importing import ImportOptions as ImportOptions
 from .importing import ImportReport as ImportReport
+from .importing import TableAccount as TableAccount
 from .importing import errors_of_table as errors_of_table
 from .importing import import_results as import_results
 from .importing import read_parquet as read_parquet

@@ -25,6 +25,8 @@ TEXT = h5py.string_dtype("utf-8")
 CHUNK_BYTES = 1 << 15
 #: Texts that take more bytes than this with padding are written with their own lengths.
 MOST_PADDED = 1 << 28
+#: Texts from which on they are written without a loop.
+MANY = 10_000
 #: Bytes of an array that are read at a time to check it.
 BLOCK_BYTES = 1 << 24
 #: gzip makes nothing smaller than this many times; a larger array is not all there.
@@ -134,6 +136,9 @@ def write_texts(group: h5py.Group, name: str, texts: Sequence[str] | pa.ChunkedA
     """
     column = arrow.whole(texts) if isinstance(texts, pa.ChunkedArray) else arrow.texts(texts)
     whole = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    if (many := _of_one_width(whole)) is not None:
+        write_numbers(group, name, many)
+        return
     known = [text.replace("\0", "\\0") for text in [*whole.dictionary.to_pylist(), ""]]
     nothing = arrow.numbers(np.array([len(known) - 1], np.int32))[0]
     codes = arrow.to_numpy(whole.indices.fill_null(nothing))
@@ -146,6 +151,24 @@ def write_texts(group: h5py.Group, name: str, texts: Sequence[str] | pa.ChunkedA
     rows = max(1, BLOCK_BYTES // width)
     for first in range(0, len(codes), rows):
         target[first : first + rows] = distinct[codes[first : first + rows]]
+
+
+def _of_one_width(column: pa.DictionaryArray) -> NDArray[Any] | None:
+    """Texts of fixed length without a loop, where there are many and all are known, such as ids."""
+    texts = column.dictionary
+    if len(texts) < MANY or column.null_count or not pa.types.is_string(texts.type):
+        return None
+    widths = pc.min_max(pc.binary_length(texts)).as_py()
+    width, end = widths["min"], texts.offset + len(texts)
+    _, offsets, data = texts.buffers()
+    if not width or width != widths["max"] or width * len(column) > MOST_PADDED:
+        return None
+    first = np.frombuffer(offsets, np.int32)[[texts.offset, end]]
+    content = np.frombuffer(data, np.uint8)[first[0] : first[1]]
+    if not content.all():  # HDF5 cannot hold NUL
+        return None
+    distinct = content.view(h5py.string_dtype("utf-8", width))
+    return np.asarray(distinct[arrow.to_numpy(column.indices)])
 
 
 def create_numbers(

@@ -83,8 +83,10 @@ class RunArrays:
             self._file.flush()
         # A mapping of its own, as one that stays would fill the memory.
         mapped = np.memmap(self._file, np.uint8, "r") if self._written else np.empty(0, np.uint8)
-        data = np.asarray(mapped)
-        parts = [data[begin:end] for begin, end in self._of(name, rows).tolist()]
+        data, places = np.asarray(mapped), self._of(name, rows)
+        if len(places) and (places[1:, 0] == places[:-1, 1]).all():  # as they were added
+            return np.array(data[places[0, 0] : places[-1, 1]]).view(ELEMENTS[name])
+        parts = [data[begin:end] for begin, end in places.tolist()]
         return np.concatenate([data[:0], *parts]).view(ELEMENTS[name])
 
     def _of(self, name: str, rows: Rows) -> NDArray[np.int64]:

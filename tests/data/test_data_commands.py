@@ -44,7 +44,7 @@ def test_add_takes_the_size_from_the_catalog(data_home, tmp_path):
 
 def test_add_describes_splits_and_parts(data_home, tmp_path):
     source = write_miniature("ham10000", tmp_path)
-    output = data("add", "ham", "--from", source, "--size", 8, "--seed", 2, "--fraction", 0.5)
+    output = data("add", "ham10000", "--from", source, "--size", 8, "--seed", 2, "--fraction", 0.5)
     assert "test split: 20% of each class held out with seed 2, whole groups (split.csv)" in output
     assert "part of the source: a share of 0.5 of each class, with seed 2" in output
 

@@ -10,7 +10,7 @@ from miniatures import save, write_miniature
 from PIL import Image
 
 from anynet_study.core.errors import UserError
-from anynet_study.data import add_dataset, load_dataset, present
+from anynet_study.data import Choices, add_dataset, load_dataset, present
 from anynet_study.data.source.images import decode_image
 
 
@@ -147,8 +147,9 @@ def test_parts_of_a_dataset(data_home, natural):
 
 def test_holdouts_are_described_and_seeded(data_home, tmp_path):
     source = write_miniature("ham10000", tmp_path)
-    one = add_dataset("one", source, size=12, test_share=0.3)
-    two = add_dataset("two", source, size=12, test_share=0.3, seed=1)
+    how = {"size": 12, "test_share": 0.3, "choices": Choices(layout="ham10000")}
+    one = add_dataset("one", source, **how)
+    two = add_dataset("two", source, **how, seed=1)
     assert one.meta.holdout is not None
     assert one.meta.holdout.model_dump() == {"seed": 0, "share": 0.3, "grouped": True}
     assert one.content_hash != two.content_hash

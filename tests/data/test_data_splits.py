@@ -12,13 +12,16 @@ from typer.testing import CliRunner
 
 from anynet_study.cli.data import data_app
 from anynet_study.core.errors import UserError
-from anynet_study.data import add_dataset
+from anynet_study.data import Choices, add_dataset
 from anynet_study.data.packed.manifest import Row, read_manifest, write_manifest
 from anynet_study.data.readers.listing import Example
 from anynet_study.data.seeded import seeded_order, seeded_uniform
 from anynet_study.data.splits import hold_out, hold_out_mixed, limit
 
 CLASSES = ("a", "b", "c")
+#: How the download of HAM10000 is read under any name.
+HAM = Choices(layout="ham10000")
+AGAIN = ("--layout", "ham10000", "--size", 12, "--split-from")
 
 
 @st.composite
@@ -160,19 +163,20 @@ def run(*arguments: object) -> str:
 def ham(data_home, tmp_path) -> tuple[Path, Path]:
     """A source with groups, and the manifest of a split of it with another seed."""
     source = write_miniature("ham10000", tmp_path)
-    run("add", "first", "--from", source, "--size", 12, "--seed", 5, "--test-share", 0.3)
+    how = ("--layout", "ham10000", "--size", 12, "--seed", 5, "--test-share", 0.3)
+    run("add", "first", "--from", source, *how)
     run("info", "first", "--manifest", tmp_path / "split.csv")
     return source, tmp_path / "split.csv"
 
 
 def test_a_manifest_makes_the_same_split_and_the_same_manifest(data_home, ham):
     source, manifest = ham
-    output = run("add", "again", "--from", source, "--size", 12, "--split-from", manifest)
+    output = run("add", "again", "--from", source, *AGAIN, manifest)
     assert "test split: as in the manifest split.csv" in output
     assert (data_home / "again/split.csv").read_bytes() == manifest.read_bytes()
     first, again = (run("info", name).split("content ")[1][:64] for name in ("first", "again"))
     assert first == again
-    other = add_dataset("other", source, size=12)
+    other = add_dataset("other", source, size=12, choices=HAM)
     assert (other.folder / "split.csv").read_bytes() != manifest.read_bytes()
 
 
@@ -191,7 +195,7 @@ def test_another_download_of_the_same_images(data_home, ham):
     source, manifest = ham
     for number in (1, 2):
         (source / f"HAM10000_images_part_{number}").rename(source / f"HAM10000_images_part{number}")
-    output = run("add", "again", "--from", source, "--size", 12, "--split-from", manifest)
+    output = run("add", "again", "--from", source, *AGAIN, manifest)
     rows = read_manifest(manifest)
     assert f"note: {len(rows)} images of split.csv are in other folders here" in output
     first, again = (run("info", name).split("content ")[1][:64] for name in ("first", "again"))
@@ -223,7 +227,7 @@ def test_missing_images_are_refused(data_home, ham):
     rows = [row for row in table.read_text().splitlines() if missing.stem not in row]
     table.write_text("\n".join(rows))
     with pytest.raises(UserError, match=f"1 of its 88 images are not in .* {missing}"):
-        add_dataset("again", source, size=12, split_from=manifest)
+        add_dataset("again", source, size=12, choices=HAM, split_from=manifest)
     assert not (data_home / "again").exists()
 
 
@@ -232,7 +236,7 @@ def test_other_images_of_the_same_name_are_refused(data_home, ham):
     one, other = (line.split(",")[0] for line in manifest.read_text().splitlines()[1:3])
     shutil.copy(source / one, source / other)
     with pytest.raises(UserError, match=f"{other}: not the image of the manifest"):
-        add_dataset("again", source, size=12, split_from=manifest)
+        add_dataset("again", source, size=12, choices=HAM, split_from=manifest)
     assert not (data_home / "again").exists()
 
 
@@ -241,7 +245,7 @@ def test_images_that_are_broken_now_are_refused(data_home, ham):
     one = manifest.read_text().splitlines()[1].split(",")[0]
     (source / one).write_bytes((source / one).read_bytes()[:-200])
     with pytest.raises(UserError, match=f"{one}: the manifest has it, but it is unreadable"):
-        add_dataset("again", source, size=12, split_from=manifest, max_broken=0.5)
+        add_dataset("again", source, size=12, choices=HAM, split_from=manifest, max_broken=0.5)
 
 
 def test_another_class_is_refused(data_home, ham):
@@ -249,7 +253,7 @@ def test_another_class_is_refused(data_home, ham):
     text = manifest.read_text()
     manifest.write_text(text.replace(",train,nv,", ",train,mel,", 1))
     with pytest.raises(UserError, match=r"is of class 'mel', in the source of 'nv'"):
-        add_dataset("again", source, size=12, split_from=manifest)
+        add_dataset("again", source, size=12, choices=HAM, split_from=manifest)
 
 
 HASH = "0" * 32
@@ -271,19 +275,19 @@ HASH = "0" * 32
 def test_what_is_no_manifest(data_home, ham, tmp_path, text, reason):
     (tmp_path / "bad.csv").write_text(text)
     with pytest.raises(UserError, match=reason) as caught:
-        add_dataset("again", ham[0], size=12, split_from=tmp_path / "bad.csv")
+        add_dataset("again", ham[0], size=12, choices=HAM, split_from=tmp_path / "bad.csv")
     assert "bad.csv" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_manifest_that_is_not_there(data_home, ham, tmp_path):
     with pytest.raises(UserError, match=r"none.csv: no such manifest"):
-        add_dataset("again", ham[0], size=12, split_from=tmp_path / "none.csv")
+        add_dataset("again", ham[0], size=12, choices=HAM, split_from=tmp_path / "none.csv")
 
 
 def test_limits_do_not_go_with_a_manifest(data_home, ham):
     with pytest.raises(UserError, match=r"--split-from: .* no limit goes with it"):
-        add_dataset("again", ham[0], size=12, split_from=ham[1], fraction=0.5)
+        add_dataset("again", ham[0], size=12, choices=HAM, split_from=ham[1], fraction=0.5)
 
 
 NAMES = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), min_size=1)

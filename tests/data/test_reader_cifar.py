@@ -15,7 +15,9 @@ from anynet_study.data.readers import cifar, safe_files
 @pytest.mark.parametrize("name", ["cifar10", "cifar100"])
 def test_both_forms_of_cifar_are_the_same_dataset(tmp_path, name):
     binary = write_miniature(name, tmp_path)
-    one, other = read(binary), read(binary_to_python(binary, tmp_path / "python"))
+    one, other = (
+        read(it, "cifar10") for it in (binary, binary_to_python(binary, tmp_path / "python"))
+    )
     assert other.layout == "CIFAR (python)"
     assert one.classes == other.classes
     for split in ("train", "test"):
@@ -29,7 +31,7 @@ def test_cifar_planes_become_pixels(tmp_path):
     image = picture(np.random.default_rng(5), 0, 32, 32)
     record = bytes([7]) + image.transpose(2, 0, 1).tobytes()
     (binary / "test_batch.bin").write_bytes(record)
-    test = read(binary).test
+    test = read(binary, "cifar10").test
     assert test is not None
     assert test[0].label == 7
     np.testing.assert_array_equal(test[0].pixels, image)
@@ -53,7 +55,7 @@ def test_a_pickle_with_a_payload_runs_nothing(tmp_path):
     source = python_cifar(tmp_path)
     with (source / "data_batch_2").open("wb") as file:
         pickle.dump({b"data": Touch(tmp_path / "owned")}, file)
-    refused(r"data_batch_2: not a CIFAR pickle \(asks for", source)
+    refused(r"data_batch_2: not a CIFAR pickle \(asks for", source, "cifar10")
     assert not (tmp_path / "owned").exists()
 
 
@@ -66,7 +68,7 @@ def test_a_pickle_cannot_allocate_what_it_does_not_hold(tmp_path):
         + b"\x85\x85Rs."
     )
     (source / "test_batch").write_bytes(payload)
-    refused(r"test_batch: the pixels are not a whole", source)
+    refused(r"test_batch: the pixels are not a whole", source, "cifar10")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_a_pickle_cannot_allocate_what_it_does_not_hold(tmp_path):
 def test_pickles_that_lie(tmp_path, payload):
     source = python_cifar(tmp_path)
     (source / "data_batch_1").write_bytes(payload)
-    refused(r"data_batch_1: ", source)
+    refused(r"data_batch_1: ", source, "cifar10")
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
@@ -95,14 +97,14 @@ def test_dictionaries_of_any_protocol(protocol):
 def test_files_that_are_not_the_official_ones_are_named(tmp_path, monkeypatch):
     source = python_cifar(tmp_path)
     names = ("data_batch_1", "data_batch_2", "test_batch", "batches.meta")
-    (told,) = [note for note in read(source).notes if "not the official files" in note]
+    (told,) = [note for note in read(source, "cifar10").notes if "not the official files" in note]
     assert all(name in told for name in names)
     hashes = {path.name: hashlib.md5(path.read_bytes()).hexdigest() for path in source.iterdir()}
     monkeypatch.setattr(cifar, "OFFICIAL", hashes | {"test_batch": "0" * 32})
-    (told,) = [note for note in read(source).notes if "not the official files" in note]
+    (told,) = [note for note in read(source, "cifar10").notes if "not the official files" in note]
     assert told.endswith("MD5: test_batch")
     monkeypatch.setattr(cifar, "OFFICIAL", hashes)
-    assert not read(source).notes
+    assert not read(source, "cifar10").notes
 
 
 @pytest.mark.parametrize(
@@ -124,4 +126,4 @@ def test_python_cifar_with_other_content(tmp_path, change):
     source = python_cifar(tmp_path)
     content = {b"data": np.zeros((30, 3072), np.uint8), b"labels": [0] * 30}
     dump(source / "data_batch_1", content | change)
-    refused(r"data_batch_1: ", source)
+    refused(r"data_batch_1: ", source, "cifar10")

@@ -10,14 +10,14 @@ from miniatures import WRITERS, binary_to_python, dump, save, write_miniature, w
 from reading import counts, read, refused
 
 from anynet_study.core.errors import UserError
-from anynet_study.data import add_dataset
+from anynet_study.data import add_dataset, inspect_source
 from anynet_study.data.readers.recognition import READERS
 from anynet_study.data.source.tree import tree_of_folder, tree_of_names
 
 LAYOUTS = {
-    "concrete": "Concrete",
+    "concrete": "class/image",
     "mlc2008": "MLC (patches)",
-    "insects": "Insects",
+    "insects": "class/image",
     "natural": "split/class/image",
     "imagenet": "split/class/image",
     "imagenet_kaggle": "ImageNet (Kaggle)",
@@ -30,11 +30,12 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_each_layout_is_recognised_also_inside_other_folders(tmp_path, name, wrapped):
+def test_each_layout_is_read_under_its_name_also_inside_other_folders(tmp_path, name, wrapped):
     folder = tmp_path / "downloads" / "archive" if wrapped else tmp_path
     source = write_miniature(name, folder)
     (source / ".DS_Store").write_bytes(b"\0")
-    listing = read(tmp_path / "downloads" if wrapped else source)
+    asked = name.removesuffix("_kaggle")
+    listing = read(tmp_path / "downloads" if wrapped else source, asked)
     assert listing.layout == LAYOUTS[name]
     assert listing.root == (f"archive/{name}" if wrapped else "")
 
@@ -96,7 +97,7 @@ def test_an_unknown_layout_says_what_was_seen(tmp_path):
     with pytest.raises(UserError) as caught:
         read(tmp_path)
     line = str(caught.value)
-    assert "saw 1 folder (empty), 2 images and 1 other file; known" in line
+    assert "saw 1 folder (empty), 2 images and 1 other file; z.json is not read" in line
     assert "split/class/image" in line
     assert "\n" not in line
 
@@ -105,6 +106,9 @@ def test_images_of_a_kind_that_is_not_read(tmp_path):
     for name in ("a/1.heic", "a/2.svg", "b/1.heic"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
+    refused(r"a/1\.heic and 1 more: HEIC photos are not read: convert them to JPEG", tmp_path)
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "b/1.heic").rename(tmp_path / "b/1.xcf")
     refused(r"no file below it is called like an image \(\.jpg, ", tmp_path)
 
 
@@ -126,8 +130,7 @@ def test_folders_that_would_be_recognised_are_named(tmp_path):
     write_miniature("cifar10", tmp_path).rename(tmp_path / "cifar-10-batches-bin")
     write_miniature("concrete", tmp_path)
     (tmp_path / "papers").mkdir()
-    told = r"give a folder in it: cifar-10-batches-bin \(CIFAR \(binary\)\), concrete \(Concrete\);"
-    refused(told, tmp_path)
+    refused(r"give a folder in it: concrete \(class/image\);", tmp_path)
 
 
 def test_the_tree_of_names_is_the_tree_of_the_folder(tmp_path):
@@ -161,21 +164,27 @@ def test_keys_and_names_are_each_one_reader():
 @pytest.mark.parametrize("layout", ["class-folders", "class/image", "Class/Image"])
 def test_a_layout_can_be_forced(tmp_path, layout):
     source = write_miniature("concrete", tmp_path)
-    assert read(source).layout == "Concrete"
     assert read(source, layout=layout).layout == "class/image"
 
 
-def test_what_else_it_could_be_is_said(tmp_path):
-    listing = read(write_miniature("powerline", tmp_path))
-    note = "read as Powerline; it also looks like --layout class-folders (class/image)"
-    assert note in listing.notes
+def test_a_known_layout_is_asked_for_and_never_found(tmp_path):
+    """Its folders are anybody's, unless its dataset or its layout is named; inspect tells of it."""
+    source = write_miniature("powerline", tmp_path)
+    assert read(source).layout == "class/image"
+    assert read(source, layout="powerline").layout == "Powerline"
+    assert read(source, "powerline").layout == "Powerline"
+    assert read(source, "powerline-2").layout == "class/image"
+    assert "looks like Powerline: --layout powerline" in inspect_source(source).notes
+    cifar = write_miniature("cifar10", tmp_path)
+    refused(r"looks like CIFAR \(binary\): --layout cifar-binary", cifar, "mine")
+    assert read(cifar, "mine", layout="cifar-binary").layout == "CIFAR (binary)"
 
 
 def test_chosen_columns_make_a_table_of_it(tmp_path):
     source = write_miniature("concrete", tmp_path)
     rows = [(f"Positive/{number:05d}.jpg", "xy"[number % 2]) for number in range(1, 9)]
     write_table(source / "mine.csv", ("photo", "kind"), rows)
-    assert read(source).layout == "Concrete"
+    assert read(source, layout="class-folders").layout == "class/image"
     listing = read(source, image_column="photo", label_column="kind")
     assert listing.layout == "table of images"
     assert counts(listing, listing.train) == {"x": 4, "y": 4}
@@ -189,7 +198,7 @@ def test_cifar100_has_coarse_labels_too(tmp_path, form):
         source = binary_to_python(source, tmp_path / "python")
         fine = [f"fine{n:02d}".encode() for n in range(40)]
         dump(source / "meta", {b"fine_label_names": fine, b"coarse_label_names": names})
-    fine, coarse = read(source), read(source, labels="coarse")
+    fine, coarse = read(source, "cifar100"), read(source, "cifar100", labels="coarse")
     assert coarse.classes == tuple(f"coarse{n}" for n in range(20))
     assert set(counts(coarse, coarse.train).values()) == {8}
     groups = defaultdict(set)
@@ -197,7 +206,7 @@ def test_cifar100_has_coarse_labels_too(tmp_path, form):
         groups[coarse.classes[other.label]].add(fine.classes[example.label])
     assert {name: set(members) for name, members in fine.superclasses.items()} == groups
     assert not coarse.superclasses
-    refused("--labels 'both': legal: coarse, fine", source, labels="both")
+    refused("--labels 'both': legal: coarse, fine", source, "cifar100", labels="both")
 
 
 @pytest.mark.parametrize("labels", [[10**30] * 120, [-1] * 120, ["x"] * 120, None, [0]])
@@ -211,8 +220,8 @@ def test_coarse_labels_that_lie(tmp_path, labels):
     rows = np.zeros((120, 3072), np.uint8)
     good = [n % 30 for n in range(120)]
     dump(source / "train", {b"data": rows, b"fine_labels": good, b"coarse_labels": labels})
-    assert read(source).superclasses == {}
-    refused(r"python/train: ", source, labels="coarse")
+    assert read(source, "cifar100").superclasses == {}
+    refused(r"python/train: ", source, "cifar100", labels="coarse")
 
 
 def test_the_rar_inside_concrete_is_pointed_to(tmp_path):
@@ -239,15 +248,19 @@ KAGGLE_TABLE = "LOC_val_solution.csv"
 HAM_TABLE = "HAM10000_metadata.csv"
 #: A miniature, what is done to it, how it is read, and what is said then.
 WRONG = [
-    ("concrete", lambda f: (f / "Unsure").mkdir(), {}, "Unsure: the class folder is empty"),
+    ("concrete", lambda f: (f / "Unsure").mkdir(), {}, "Unsure: the class folder is empty; --ign"),
     (
         "natural",
         lambda f: shutil.copytree(f / "seg_train", f / "train"),
         {},
         "'seg_train' and 'train' are the same split",
     ),
-    ("imagenet", lambda f: shutil.rmtree(f / "train/n01448683"), {}, "'n01448683' is only in this"),
-    ("imagenet", lambda f: shutil.rmtree(f / "val/n01448683"), {}, "'n01448683' is not in this"),
+    (
+        "imagenet",
+        lambda f: shutil.rmtree(f / "train/n01448683"),
+        {},
+        "'n01448683' is only in this split; --ignore val/n01448683 leaves it out",
+    ),
     (
         "imagenet_kaggle",
         lambda f: next((f / "ILSVRC/Data/CLS-LOC/val").glob("*0007.JPEG")).unlink(),
@@ -283,7 +296,7 @@ WRONG = [
         "concrete",
         None,
         {"labels": "fine"},
-        "--labels means nothing to layout 'Concrete'; legal: no",
+        "--labels means nothing to layout 'class/image'; legal: ",
     ),
     ("natural", None, {"patch_size": 100}, "--patch-size means nothing to layout"),
     ("concrete", None, {"label_column": "dx"}, "no table for --label-column 'dx': there: none"),
@@ -296,4 +309,12 @@ def test_what_is_wrong_is_named(tmp_path, name, damage, choices, told):
     source = write_miniature(name, tmp_path)
     if damage is not None:
         damage(source)
-    refused(told, source, **choices)
+    refused(told, source, name.removesuffix("_kaggle"), **choices)
+
+
+def test_a_class_without_test_images_is_told_of(tmp_path):
+    source = write_miniature("imagenet", tmp_path)
+    shutil.rmtree(source / "val/n01448683")
+    listing = read(source)
+    assert len(listing.test) == 44
+    assert "no test image of n01448683" in listing.notes

@@ -18,7 +18,7 @@ from miniatures_study import imagenet_tars, meta_mat
 from reading import class_of, counts, read, refused
 
 from anynet_study.core.errors import UserError
-from anynet_study.data import Variant, add_dataset, load_dataset, make_view
+from anynet_study.data import Choices, Variant, add_dataset, load_dataset, make_view
 from anynet_study.engine.training.evaluation import EvaluationSpec, make_evaluation_set
 
 RANDOM = np.random.default_rng(0)
@@ -39,7 +39,7 @@ def extract(folder: Path, name: str, target: str) -> None:
 
 
 def validation(folder: Path) -> dict[str, str]:
-    listing = read(folder)
+    listing = read(folder, "imagenet")
     assert listing.layout == LAYOUT
     assert counts(listing, listing.train) == dict.fromkeys(wnids(5), 4)
     return {Path(name).stem: wnid for name, wnid in class_of(listing, listing.test).items()}
@@ -54,7 +54,7 @@ def test_labels_are_those_of_the_kit_not_the_order_of_the_wnids(tars):
 @pytest.mark.slow
 def test_packed_from_tars_as_from_folders(tars, data_home):
     folder, _ = tars
-    packed = add_dataset("tars", folder, size=16)
+    packed = add_dataset("tars", folder, size=16, choices=Choices(layout="imagenet-devkit"))
     for name, target in (("img_train", "train"), ("img_val", "val"), ("devkit_t12", ".")):
         suffix = "tar.gz" if name == "devkit_t12" else "tar"
         extract(folder, f"ILSVRC2012_{name}.{suffix}", target)
@@ -67,7 +67,7 @@ def test_packed_from_tars_as_from_folders(tars, data_home):
 def test_without_the_kit(tars):
     folder, _ = tars
     (folder / "ILSVRC2012_devkit_t12.tar.gz").unlink()
-    refused(r"ILSVRC2012_validation_ground_truth.txt; the labels", folder)
+    refused(r"ILSVRC2012_validation_ground_truth.txt; the labels", folder, "imagenet")
 
 
 def test_a_training_tar_alone_is_not_a_dataset_with_a_split_of_its_own(tars):
@@ -75,7 +75,7 @@ def test_a_training_tar_alone_is_not_a_dataset_with_a_split_of_its_own(tars):
     folder, _ = tars
     for name in ("ILSVRC2012_img_val.tar", "ILSVRC2012_devkit_t12.tar.gz"):
         (folder / name).unlink()
-    refused(r"no ILSVRC2012_img_val.tar", folder)
+    refused(r"no ILSVRC2012_img_val.tar", folder, "imagenet")
 
 
 def replace_kit(folder: Path, truth: bytes | None, meta: bytes | None) -> None:
@@ -100,7 +100,7 @@ def replace_kit(folder: Path, truth: bytes | None, meta: bytes | None) -> None:
 def test_labels_that_are_none(tars, truth, reason):
     folder, _ = tars
     replace_kit(folder, truth, None)
-    refused(rf"ground_truth.txt: .*{reason}", folder)
+    refused(rf"ground_truth.txt: .*{reason}", folder, "imagenet")
 
 
 def other_table() -> bytes:
@@ -150,7 +150,7 @@ def deep_cells(depth: int) -> bytes:
 def test_a_kit_that_lies(tars, meta):
     folder, _ = tars
     replace_kit(folder, None, meta)
-    refused(r"meta.mat: not the kit's table of classes", folder)
+    refused(r"meta.mat: not the kit's table of classes", folder, "imagenet")
 
 
 def test_a_stray_folder_in_train(tars):
@@ -161,12 +161,12 @@ def test_a_stray_folder_in_train(tars):
     for wnid in wnids(5):
         save(folder / "train" / wnid / "1.JPEG", RANDOM, 0)
     save(folder / "train" / "other" / "1.JPEG", RANDOM, 0)
-    refused("other: not named by a wnid", folder)
+    refused("other: not named by a wnid", folder, "imagenet")
 
 
 def test_kaggle_labels_come_from_the_table(tmp_path):
     source = write_miniature("imagenet_kaggle", tmp_path)
-    listing = read(source)
+    listing = read(source, "imagenet")
     with (source / "LOC_val_solution.csv").open() as file:
         truth = {row["ImageId"]: row["PredictionString"][:9] for row in csv.DictReader(file)}
     assert listing.test is not None
@@ -175,9 +175,9 @@ def test_kaggle_labels_come_from_the_table(tmp_path):
 
 def test_kaggle_with_its_table_inside(tmp_path):
     source = write_miniature("imagenet_kaggle", tmp_path)
-    labels = class_of(read(source), read(source).test)
+    labels = class_of(read(source, "imagenet"), read(source, "imagenet").test)
     (source / "LOC_val_solution.csv").rename(source / "ILSVRC/LOC_val_solution.csv")
-    found = read(source / "ILSVRC")
+    found = read(source / "ILSVRC", "imagenet")
     assert {
         f"ILSVRC/{name}": label for name, label in class_of(found, found.test).items()
     } == labels
@@ -186,10 +186,10 @@ def test_kaggle_with_its_table_inside(tmp_path):
 def test_kaggle_with_its_archive_beside_the_table(tmp_path):
     source = write_miniature("imagenet_kaggle", tmp_path)
     archive = str(source / "imagenet_object_localization_patched2019")
-    expected = counts(read(source), read(source).test)
+    expected = counts(read(source, "imagenet"), read(source, "imagenet").test)
     shutil.make_archive(archive, "gztar", source, "ILSVRC")
     shutil.rmtree(source / "ILSVRC")
-    listing = read(source)
+    listing = read(source, "imagenet")
     assert listing.layout == "ImageNet (Kaggle)"
     assert counts(listing, listing.test) == expected
 
@@ -206,7 +206,7 @@ def test_ham10000_lesions_are_groups(tmp_path, form):
     elif form == "quoted":
         lines = table.read_text().split()
         table.write_text("\r\n".join(",".join(f'"{v}"' for v in x.split(",")) for x in lines))
-    listing = read(source)
+    listing = read(source, "ham10000")
     assert counts(listing, listing.train) == HAM
     labels = defaultdict(set)
     for example in listing.train:
@@ -225,7 +225,7 @@ def imagenet(data_home, tmp_path) -> None:
 class TestImageNet:
     def test_folders_of_v2_are_numbers(self, tmp_path):
         root = miniature.imagenet_v2(tmp_path / "v2", RANDOM)
-        listing = read(root)
+        listing = read(root, "imagenetv2")
         assert listing.train == []
         assert {
             name.split("/")[0]: wnid for name, wnid in class_of(listing, listing.test).items()
@@ -233,11 +233,11 @@ class TestImageNet:
 
     def test_v2_of_another_number_of_classes(self, tmp_path):
         root = miniature.imagenet_v2(tmp_path / "v2", RANDOM, classes=11)
-        refused(r"11 numbered folders, but .* has 12", root)
+        refused(r"11 numbered folders, but .* has 12", root, "imagenetv2")
 
     def test_objectnet_maps_its_folders(self, tmp_path):
         wnid_of = miniature.objectnet(tmp_path, RANDOM)
-        listing = read(tmp_path / "objectnet-1.0")
+        listing = read(tmp_path / "objectnet-1.0", "objectnet")
         found = {name.split("/")[1]: wnid for name, wnid in class_of(listing, listing.test).items()}
         assert found == wnid_of
         assert any("3 of 5 folders are classes of ImageNet" in note for note in listing.notes)
@@ -261,7 +261,7 @@ class TestImageNet:
     def test_objectnet_with_other_mappings(self, tmp_path, file, text):
         miniature.objectnet(tmp_path, RANDOM)
         (tmp_path / "objectnet-1.0/mappings" / file).write_text(text)
-        refused("mappings", tmp_path / "objectnet-1.0")
+        refused("mappings", tmp_path / "objectnet-1.0", "objectnet")
 
     def test_an_evaluation_finds_the_classes(self, tmp_path):
         root = miniature.imagenet_v2(tmp_path / "v2", RANDOM)
@@ -282,7 +282,7 @@ def test_wnid_folders_that_are_test_sets_by_name(tmp_path, name, archived):
     path = miniature.wnid_folders(tmp_path / "in" / name, RANDOM, [1, 4, 7])
     if archived:
         path = Path(shutil.make_archive(str(tmp_path / name), "tar", tmp_path / "in", name))
-    listing = read(path)
+    listing = read(path, "imagenet-a")
     assert listing.train == []
     assert counts(listing, listing.test) == {wnids(12)[label]: 3 for label in (1, 4, 7)}
     assert listing.ignored == 1
@@ -290,10 +290,10 @@ def test_wnid_folders_that_are_test_sets_by_name(tmp_path, name, archived):
 
 def test_a_test_set_cannot_be_trained_on(data_home, tmp_path):
     root = miniature.wnid_folders(tmp_path / "imagenet-a", RANDOM, [1, 4])
-    dataset = add_dataset("a", root, size=16)
+    dataset = add_dataset("imagenet-a", root, size=16)
     assert (dataset.meta.train.images, dataset.meta.test.images) == (0, 6)
     dataset.verify()
-    with pytest.raises(UserError, match="'a' is a test set only"):
+    with pytest.raises(UserError, match="'imagenet-a' is a test set only"):
         make_view(dataset, Variant(base="a"))
 
 
@@ -311,9 +311,9 @@ def test_cifar10_1_is_a_test_set_of_cifar10(data_home, tmp_path):
 def test_cifar10_1_has_two_versions(tmp_path):
     miniature.cifar10_1(tmp_path / "x", RANDOM, "v4", images=40)
     miniature.cifar10_1(tmp_path / "x", RANDOM, "v6", images=30)
-    assert len(read(tmp_path / "x").test) == 30
-    assert len(read(tmp_path / "x", test_part="v4").test) == 40
-    refused("--test-part 'v5': there are v4, v6", tmp_path / "x", test_part="v5")
+    assert len(read(tmp_path / "x", "cifar10.1").test) == 30
+    assert len(read(tmp_path / "x", "cifar10.1", test_part="v4").test) == 40
+    refused("--test-part 'v5': there are v4, v6", tmp_path / "x", "cifar10.1", test_part="v5")
 
 
 def npy_of(array: np.ndarray, shape: str | None = None) -> bytes:
@@ -348,7 +348,7 @@ IMAGES = np.zeros((30, 32, 32, 3), np.uint8)
 def test_arrays_that_lie(tmp_path, content):
     miniature.cifar10_1(tmp_path / "x", RANDOM)
     (tmp_path / "x/cifar10.1_v6_data.npy").write_bytes(content)
-    refused(r"v6_data.npy: not an .npy array \(N, 32, 32, 3\)", tmp_path / "x")
+    refused(r"v6_data.npy: not an .npy array \(N, 32, 32, 3\)", tmp_path / "x", "cifar10.1")
 
 
 class Touch:
@@ -370,7 +370,7 @@ def test_an_array_of_objects_runs_nothing(tmp_path, inside):
         np.save(path, np.array([payload], object), allow_pickle=True)
     else:
         path.write_bytes(pickle.dumps(payload))
-    refused(r"v6_labels.npy: not an .npy array", tmp_path / "x")
+    refused(r"v6_labels.npy: not an .npy array", tmp_path / "x", "cifar10.1")
     assert not (tmp_path / "owned").exists()
 
 
@@ -385,4 +385,4 @@ def test_an_array_of_objects_runs_nothing(tmp_path, inside):
 def test_labels_that_lie(tmp_path, labels, reason):
     miniature.cifar10_1(tmp_path / "x", RANDOM)
     np.save(tmp_path / "x/cifar10.1_v6_labels.npy", labels)
-    refused(rf"v6_labels.npy: {reason}", tmp_path / "x")
+    refused(rf"v6_labels.npy: {reason}", tmp_path / "x", "cifar10.1")

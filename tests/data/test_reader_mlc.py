@@ -21,7 +21,7 @@ NINE = {"CCA", "Turf", "Sand", "Macroalgae", "Porites"}
 
 def test_points_of_the_nine_classes_whatever_their_case(tmp_path):
     points = mlc_points(tmp_path / "mlc", RANDOM)
-    listing = read(tmp_path / "mlc", patch_size=10)
+    listing = read(tmp_path / "mlc", "mlc2008", patch_size=10)
     expected = Counter(
         label.capitalize() if label != "CCA" else label
         for photo, found in points.items()
@@ -37,7 +37,7 @@ def test_points_of_the_nine_classes_whatever_their_case(tmp_path):
 
 def test_only_2008_is_read_and_what_is_left_out_is_said(tmp_path):
     mlc_points(tmp_path / "mlc", RANDOM)
-    listing = read(tmp_path / "mlc", patch_size=10)
+    listing = read(tmp_path / "mlc", "mlc2008", patch_size=10)
     assert {example.file[:4] for example in listing.train} == {"2008"}
     assert any("not read: 2009" in note for note in listing.notes)
     assert any(re.search(r"points of other labels: Off \(\d+\)$", note) for note in listing.notes)
@@ -48,7 +48,7 @@ def test_only_2008_is_read_and_what_is_left_out_is_said(tmp_path):
 
 def test_patches_show_what_is_at_the_point(tmp_path):
     points = mlc_points(tmp_path / "mlc", RANDOM)
-    source, listing = read_with_source(tmp_path / "mlc", patch_size=10)
+    source, listing = read_with_source(tmp_path / "mlc", "mlc2008", patch_size=10)
     decoder = Decoder(10)
     for example in listing.train[:40]:
         photo = np.asarray(Image.open(tmp_path / "mlc" / example.file))
@@ -62,7 +62,7 @@ def test_patches_show_what_is_at_the_point(tmp_path):
 def test_patches_of_a_photo_stay_on_one_side(data_home, tmp_path):
     mlc_points(tmp_path / "mlc", RANDOM, photos=12)
     choices = Choices(patch_size=12)
-    dataset = add_dataset("mlc", tmp_path / "mlc", size=12, choices=choices)
+    dataset = add_dataset("mlc2008", tmp_path / "mlc", size=12, choices=choices)
     lines = [line.split(",") for line in (dataset.folder / "split.csv").read_text().split()[1:]]
     sides = {(group, split) for _, _, split, _, group in lines}
     assert len({group for group, _ in sides}) == len(sides)
@@ -73,7 +73,7 @@ def test_patches_of_a_photo_stay_on_one_side(data_home, tmp_path):
 
 def test_a_point_twice_is_one_patch(tmp_path):
     points = mlc_points(tmp_path / "mlc", RANDOM)
-    listing = read(tmp_path / "mlc", patch_size=10)
+    listing = read(tmp_path / "mlc", "mlc2008", patch_size=10)
     names = [example.name for example in listing.train]
     wanted = sum(label != "Off" for name, p in points.items() if "2008" in name for *_, label in p)
     assert len(set(names)) == len(names) == wanted
@@ -93,7 +93,7 @@ def test_points_that_are_none(tmp_path, line, reason):
     save(tmp_path / "mlc/2008/a.jpg", RANDOM, 0)
     text = f"# Row; Col; Label\n{line}\n".encode("latin-1")
     (tmp_path / "mlc/2008/a.jpg.txt").write_bytes(text)
-    refused(rf"a.jpg.txt: {reason}", tmp_path / "mlc")
+    refused(rf"a.jpg.txt: {reason}", tmp_path / "mlc", "mlc2008")
 
 
 def test_a_point_outside_its_photo_is_quarantined(data_home, tmp_path):
@@ -101,7 +101,7 @@ def test_a_point_outside_its_photo_is_quarantined(data_home, tmp_path):
     with (tmp_path / "mlc/2008/mcr_lter1_03.jpg.txt").open("a") as file:
         file.write("500; 10; CCA\n")
     choices = Choices(patch_size=12)
-    dataset = add_dataset("mlc", tmp_path / "mlc", size=12, choices=choices, max_broken=0.1)
+    dataset = add_dataset("mlc2008", tmp_path / "mlc", size=12, choices=choices, max_broken=0.1)
     (broken,) = dataset.meta.quarantined
     assert broken.image == "2008/mcr_lter1_03.jpg/00500_00010"
     assert "outside the photo" in broken.reason
@@ -110,13 +110,13 @@ def test_a_point_outside_its_photo_is_quarantined(data_home, tmp_path):
 @pytest.mark.parametrize("size", [0, 5000])
 def test_patch_sizes_out_of_range(tmp_path, size):
     mlc_points(tmp_path / "mlc", RANDOM)
-    refused(f"--patch-size {size}", tmp_path / "mlc", patch_size=size)
+    refused(f"--patch-size {size}", tmp_path / "mlc", "mlc2008", patch_size=size)
 
 
 def test_no_point_of_the_nine(tmp_path):
     save(tmp_path / "mlc/2008/a.jpg", RANDOM, 0)
     (tmp_path / "mlc/2008/a.jpg.txt").write_text("1; 2; Off\n")
-    refused("no point of the classes", tmp_path / "mlc")
+    refused("no point of the classes", tmp_path / "mlc", "mlc2008")
 
 
 def patches(folder: Path, name: str) -> None:
@@ -128,13 +128,13 @@ def patches(folder: Path, name: str) -> None:
 
 def test_patches_are_grouped_where_their_names_say_the_photo(tmp_path):
     patches(tmp_path / "mlc", "{photo}_{row}_{column}.png")
-    listing = read(tmp_path / "mlc")
+    listing = read(tmp_path / "mlc", "mlc2008")
     assert listing.layout == "MLC (patches)"
     assert {example.group for example in listing.train} == {"mcr_0", "mcr_1"}
 
 
 def test_patches_without_a_photo_in_their_names_say_so(tmp_path):
     patches(tmp_path / "mlc", "{row}{column}.png")
-    listing = read(tmp_path / "mlc")
+    listing = read(tmp_path / "mlc", "mlc2008")
     assert {example.group for example in listing.train} == {""}
     assert any("on both sides of the split" in note for note in listing.notes)

@@ -165,14 +165,15 @@ def test_a_table_of_endless_rows(tmp_path, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("form", ["folder", "wrapped", "zip"])
-def test_each_layout_is_recognised(tmp_path, make, layout, images, form):
+def test_each_layout_is_read_under_the_name_of_its_dataset(tmp_path, make, layout, images, form):
     folder = tmp_path / "downloads" / "inner"
     folder.mkdir(parents=True)
     make(folder, RANDOM)
     path = {"folder": folder, "wrapped": folder.parent}.get(form)
     if path is None:
         path = shutil.make_archive(str(tmp_path / "x"), "zip", folder)
-    listing = read(tmp_path / path)
+    name = make.__name__.replace("_", "-")
+    listing = read(tmp_path / path, name)
     assert (listing.layout, len(listing.train)) == (layout, images)
     names = [example.name for example in listing.train]
     assert names == sorted(set(names))
@@ -180,7 +181,7 @@ def test_each_layout_is_recognised(tmp_path, make, layout, images, form):
 
 def test_cassava_classes_have_names_in_the_order_of_their_numbers(tmp_path):
     miniature.cassava(tmp_path, RANDOM)
-    listing = read(tmp_path)
+    listing = read(tmp_path, "cassava")
     assert listing.classes == ("Bacterial Blight (CBB)", "Brown Streak", "Mottle", "Healthy")
     assert class_of(listing, listing.train)["train_images/1021.jpg"] == "Healthy"
     assert listing.ignored == 3
@@ -189,19 +190,19 @@ def test_cassava_classes_have_names_in_the_order_of_their_numbers(tmp_path):
 def test_cassava_without_a_name(tmp_path):
     miniature.cassava(tmp_path, RANDOM)
     (tmp_path / "label_num_to_disease_map.json").write_text('{"0": "a", "1": "b"}')
-    refused(r"train.csv: no name for label '2'; legal: 0, 1", tmp_path)
+    refused(r"train.csv: no name for label '2'; legal: 0, 1", tmp_path, "cassava")
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"0": 1}', "[" * 100_000, "\xff"])
 def test_cassava_with_another_map(tmp_path, text):
     miniature.cassava(tmp_path, RANDOM)
     (tmp_path / "label_num_to_disease_map.json").write_bytes(text.encode("latin-1"))
-    refused(r"disease_map.json: not ", tmp_path)
+    refused(r"disease_map.json: not ", tmp_path, "cassava")
 
 
 def test_aptos_classes_are_ordered(tmp_path):
     miniature.aptos(tmp_path, RANDOM)
-    listing = read(tmp_path)
+    listing = read(tmp_path, "aptos")
     assert listing.classes == tuple("01234")
     assert class_of(listing, listing.train)["train_images/000000000007.png"] == "2"
 
@@ -210,13 +211,13 @@ def test_aptos_classes_are_ordered(tmp_path):
 def test_ids_that_could_name_another_folder(tmp_path, identifier):
     miniature.aptos(tmp_path, RANDOM)
     write_table(tmp_path / "train.csv", ("id_code", "diagnosis"), [(identifier, "1")])
-    refused(r"train.csv: .* is not an image id", tmp_path)
+    refused(r"train.csv: .* is not an image id", tmp_path, "aptos")
 
 
 @pytest.mark.parametrize("part", [None, "trans_test", "cis_val"])
 def test_cct20_has_official_parts(tmp_path, part):
     truth = miniature.cct20(tmp_path, RANDOM)
-    listing = read(tmp_path, test_part=part)
+    listing = read(tmp_path, "cct20", test_part=part)
     for examples, name in ((listing.train, "train"), (listing.test, part or "cis_test")):
         found = class_of(listing, examples)
         assert {path.rpartition("/")[2]: kind for path, kind in found.items()} == truth[name]
@@ -229,8 +230,8 @@ def test_cct20_has_official_parts(tmp_path, part):
 def test_cct20_without_one_of_its_files(tmp_path):
     miniature.cct20(tmp_path, RANDOM)
     (tmp_path / "eccv_18_annotation_files/trans_test_annotations.json").unlink()
-    refused(r"no trans_test_annotations.json", tmp_path, test_part="trans_test")
-    refused("--test-part 'test': legal: cis_test, trans_test", tmp_path, test_part="test")
+    refused(r"no trans_test_annotations.json", tmp_path, "cct20", test_part="trans_test")
+    refused("--test-part 'test': legal: cis_test, trans_test", tmp_path, "cct20", test_part="test")
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ def test_cct20_annotations_that_lie(tmp_path, change):
     miniature.cct20(tmp_path, RANDOM)
     path = tmp_path / "eccv_18_annotation_files/train_annotations.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    refused(r"train_annotations.json: ", tmp_path)
+    refused(r"train_annotations.json: ", tmp_path, "cct20")
 
 
 def test_hpa_stains_become_channels(data_home, tmp_path):
@@ -269,12 +270,14 @@ def test_hpa_stains_become_channels(data_home, tmp_path):
 def test_hpa_with_other_targets(tmp_path, target):
     miniature.hpa(tmp_path, RANDOM)
     write_table(tmp_path / "train.csv", ("Id", "Target"), [("00000005-bbb7", target)])
-    refused(r"train.csv: (no name for label .*; legal: 0, 1, 2, .*27|.* has no class)", tmp_path)
+    refused(
+        r"train.csv: (no name for label .*; legal: 0, 1, 2, .*27|.* has no class)", tmp_path, "hpa"
+    )
 
 
 def test_eurosat_in_the_folder_of_its_second_edition(tmp_path):
     miniature.eurosat(tmp_path, RANDOM, "EuroSAT_RGB")
     miniature.eurosat(tmp_path, RANDOM, "EuroSAT_MS", ".tif")
-    listing = read(tmp_path)
+    listing = read(tmp_path, "eurosat")
     assert listing.root == "EuroSAT_RGB"
     assert counts(listing, listing.train) == dict.fromkeys(miniature.EUROSAT, 3)

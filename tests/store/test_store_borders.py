@@ -279,18 +279,21 @@ def test_names_and_rows_as_spreadsheets_write_them(
     ("text", "told"),
     [
         ("val,cars\n80.5,70\n81.5,71\n", "'val', holds numbers, no names of models"),
-        ("model,a,b,c\nx,10,20,15\ny,30,20,25\n", "column 'c' is the mean of the others"),
-        ("model,a,b\nx,5,98\ny,6,99\n", "median error on 'b' would be 98.5%"),
+        ("model,a,b,c\nx,10,20,15\ny,30,20,25\n", r"c \(the mean of the others"),
+        (
+            "model,a,b\nx,5,98\ny,6,99\n",
+            r"b \(its median error would be 98.5%.*--dataset-columns a --ignore b",
+        ),
         ("model,a,b\nx,10,20\ny,30,26\nAverage,20,23\n", "row 'Average' is the mean of the"),
         ("model,a,b\nx,10,20\ny,30,26\nMean ± std,20,23\n", "row 'Mean ± std' is the mean"),
         ("model,a,b\nx,10,26\ny,30,20\nBest,10,20\n", "row 'Best' is the min of the others"),
         (
             "model,a,b,c,● Natural\nx,10,20,9,15\ny,30,20,8,25\nz,8,4,5,6\n",
-            "column '● Natural' is the mean of the others, or of some side by side",
+            r"● Natural \(the mean of the others, or of some side by side\)",
         ),
         (
             "model,a,b\nv,1,30\nw,2,20\nx,5,21\ny,4,22\nz,3,9\n",
-            "column 'a' holds ranks; is it a dataset",
+            r"is each of these a dataset\? a \(ranks\)",
         ),
         ("|model|a|\n|--|--|\n|x|30|\n|y|?|\n", "row 4, column a: '\\?' is not a number"),
         (",Cars,,Pets,\nmodel,a,b,a,b\nx,1,2,3,4\n", "column 3 has no name; needed is one row of"),

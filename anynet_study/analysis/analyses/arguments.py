@@ -1,5 +1,6 @@
 """The arguments by which commands and scripts say what to analyse, and how."""
 
+import csv
 import inspect
 import re
 from collections.abc import Callable, Sequence
@@ -99,26 +100,69 @@ OwnAnalyses = Annotated[
     list[str] | None,
     typer.Option("--analysis", help="MODULE:NAME of an analysis of your own, such as mine.py's."),
 ]
-Accuracy = Annotated[
-    bool | None,
-    typer.Option("--accuracy/--error", help="Whether the table's values are accuracies or errors."),
-]
-Fraction = Annotated[
-    bool | None,
-    typer.Option("--fraction/--percent", help="Whether the table's values go up to 1 or to 100."),
-]
-Columns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--map",
-        help="OURS=THEIRS,...: names of a table's columns, as in import: model=name+size, "
-        "std=*_std,n=3.",
-    ),
-]
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The names of a comma-separated option; one with a comma in it stands in double quotes.
+
+    >>> names('a, b,"c, d"')
+    ('a', 'b', 'c, d')
+    """
+    rows = csv.reader([text], skipinitialspace=True)
+    return tuple(name.strip() for row in rows for name in row if name.strip())
 
 
 @dataclass(frozen=True)
-class StudyOptions:
+class TableOptions:
+    """How a table is read: options of every command that takes one, by their names in `load`."""
+
+    accuracy: Annotated[
+        bool | None,
+        typer.Option("--accuracy/--error", help="Whether a table's values are accuracies, errors."),
+    ] = None
+    fraction: Annotated[
+        bool | None,
+        typer.Option("--fraction/--percent", help="Whether a table's values go up to 1 or to 100."),
+    ] = None
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            help="OURS=THEIRS,... of a table: model=name+size,error=top1_err,std=*_std,n=3.",
+        ),
+    ] = None
+    describe: Annotated[str, typer.Option(help="Columns that describe the models.")] = ""
+    ignore: Annotated[str, typer.Option(help="Columns to leave out.")] = ""
+    dataset_columns: Annotated[
+        str, typer.Option(help="Columns that are datasets; the others describe the models.")
+    ] = ""
+    error_columns: Annotated[
+        str, typer.Option(help="Columns of errors in a table of accuracies.")
+    ] = ""
+    ignore_rows: Annotated[
+        str, typer.Option(help="Rows that are no models, by name; none: all are.")
+    ] = ""
+    last: Annotated[
+        str,
+        typer.Option(metavar="COLUMN", help="Of a model's rows that with the highest epoch."),
+    ] = ""
+    transpose: Annotated[
+        bool | None,
+        typer.Option("--transpose/--no-transpose", help="Whether rows are datasets, not models."),
+    ] = None
+    separator: Annotated[str, typer.Option(help="Separator of CSV files.")] = ""
+    encoding: Annotated[str, typer.Option(help="Encoding of CSV files.")] = ""
+
+    def declared(self) -> dict[str, Any]:
+        """What is said of a table, as keywords of `load`."""
+        pairs = parse_pairs("--map", self.columns or [], "OURS=THEIRS", several=True)
+        told = {option.name: getattr(self, option.name) for option in fields(TableOptions)}
+        lists = ("describe", "ignore", "dataset_columns", "error_columns", "ignore_rows")
+        return told | {"columns": dict(pairs)} | {name: names(told[name]) for name in lists}
+
+
+@dataclass(frozen=True)
+class StudyOptions(TableOptions):
     """The options of every command and script that analyses; `load` reads the input with them."""
 
     method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman"
@@ -142,7 +186,7 @@ class StudyOptions:
     ] = None
     metric: Annotated[
         str | None,
-        typer.Option("--metric", help="In a store: top1, top5, ...; default: each dataset's own."),
+        typer.Option("--metric", help="top1, top5, ...; default: each dataset's own."),
     ] = None
     replicates: Annotated[
         str, typer.Option("--replicates", help="In a store: mean over replicates, or first.")
@@ -155,16 +199,13 @@ class StudyOptions:
     baseline: Baseline = None
     images: Images = None
     distances: Distances = None
-    accuracy: Accuracy = None
-    fraction: Fraction = None
-    columns: Columns = None
     analysis: OwnAnalyses = None
 
     def load(self, source: Path) -> "Study":
         """The study, store or table, with these options."""
         from anynet_study.analysis.analyses.loading import load
 
-        how = {name: getattr(self, name) for name in (*OPTIONS, *TABLE_OPTIONS)}
+        how = {name: getattr(self, name) for name in OPTIONS} | self.declared()
         return load(
             source,
             parse_roles(self.source_name, self.family or [], self.targets or []),
@@ -172,7 +213,7 @@ class StudyOptions:
             evaluations=parse_names(self.evaluations or []),
             baseline=parse_names(self.baseline or []),
             images=parse_counts("--images", self.images or [], "NAME=COUNT, such as val=50000"),
-            columns=dict(parse_pairs("--map", self.columns or [], "OURS=THEIRS", several=True)),
+            distances=self.distances,
             analysis=self.analysis or (),
             **how,
         )
@@ -183,10 +224,6 @@ OPTIONS = (
     *("method", "resamples", "seed", "level", "unweighted"),
     *("where", "recipe", "metric", "replicates"),
 )
-
-
-#: Options that `load` takes as they are, beside these.
-TABLE_OPTIONS = ("distances", "accuracy", "fraction")
 
 
 def with_options(kind: Callable[..., Any], function: Callable[..., None]) -> Callable[..., None]:
@@ -264,7 +301,7 @@ def parse_pairs(
 ) -> list[tuple[str, str]]:
     """Part each NAME=VALUE; an option that takes `several` has commas between them."""
     pairs: list[tuple[str, str]] = []
-    for part in (part for value in values for part in (value.split(",") if several else [value])):
+    for part in (part for value in values for part in (names(value) if several else [value])):
         # Paths have no = in them as a rule, names of datasets might.
         name, _, value = part.strip().rpartition("=")
         if not name or not value:

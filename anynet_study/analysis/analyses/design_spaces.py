@@ -1,10 +1,12 @@
 """Which design space is better? Error distributions of all models (Radosavovic et al. 2019)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import combinations
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -85,12 +87,29 @@ class Spaces(Analysed):
         return notes
 
 
-def read_spaces(sources: Sequence[str], dataset: str, options: "StudyOptions") -> Spaces:
-    """Read one design space per source, a path or NAME=PATH, with its errors on one dataset."""
+#: From so many shared models on, a correlation at or below the second is told of.
+FEWEST_SHARED, OTHER_WAY = 5, -0.8
+
+
+def read_spaces(
+    sources: Sequence[str],
+    dataset: str,
+    options: "StudyOptions",
+    own: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> Spaces:
+    """Read one design space per source, a path or NAME=PATH, with its errors on one dataset.
+
+    `own` is how single sources are read, by name: fields of the options.
+    """
     studies: dict[str, Study] = {}
     for source in sources:
         name, _, path = ("", "", source) if Path(source).exists() else source.rpartition("=")
-        study = options.load(Path(path))
+        called = name or Path(path).stem
+        try:
+            study = replace(options, **own.get(called, {})).load(Path(path))
+        except UserError as error:
+            alone = f"; of {called} alone: --read {called}=accuracy (or error, fraction, percent)"
+            raise UserError(f"{error}{alone if '--accuracy' in str(error) else ''}") from error
         name = name or (study.name if study.store is not None else Path(study.name).stem)
         if name in studies:
             raise UserError(f"{source}: {name} is there already; give it a name: NAME={path}")
@@ -104,6 +123,12 @@ def read_spaces(sources: Sequence[str], dataset: str, options: "StudyOptions") -
         for a, b in combinations(errors, 2)
         if len(both := errors[a].index.intersection(errors[b].index))
     ]
+    notes += [
+        f"{a} and {b} rank the models that both have the other way round (Spearman {rho:.2f}): are "
+        "accuracies read as errors? --read NAME=accuracy or NAME=error says it of one"
+        for a, b in combinations(errors, 2)
+        if (rho := _agreement(errors[a], errors[b])) <= OTHER_WAY
+    ]
     notes += [f"{name}: {s.inputs.read_as}" for name, s in studies.items() if s.inputs.read_as]
     return Spaces(
         next(iter(studies.values())).options,
@@ -113,6 +138,12 @@ def read_spaces(sources: Sequence[str], dataset: str, options: "StudyOptions") -
         {name: _models(study) for name, study in studies.items()},
         notes=notes,
     )
+
+
+def _agreement(a: "pd.Series[float]", b: "pd.Series[float]") -> float:
+    """Spearman's correlation of two spaces' errors of the models of equal names; 0 of too few."""
+    both = pd.concat([a, b], axis=1, join="inner").dropna()
+    return float(both.rank().corr().iloc[0, 1]) if len(both) >= FEWEST_SHARED else 0.0
 
 
 def _column(name: str, study: Study, dataset: str) -> str:

@@ -157,12 +157,14 @@ def stages(study: Study) -> pd.DataFrame:
 
 
 def drawn_importance(study: Study) -> pd.DataFrame:
-    """The parameters of stages, the most important first; an error where there is no forest."""
+    """The parameters of stages as `apr.importance` has them; an error where there is no forest."""
     table = study.table("stages")
     known = table[~table["parameter"].isin(apr.cumulative(study.population))]
     if known["importance"].isna().all():
         raise DoesNotApplyError("there are too few architectures for a forest")
-    return known.sort_values("importance", ascending=False, kind="stable")
+    ends = {"importance_low": "low", "importance_high": "high"}
+    columns = ["dataset", "parameter", "importance", *ends, "r2", "n"]
+    return known[columns].rename(columns=ends)
 
 
 def stage_flips(stages: pd.DataFrame) -> list[str]:

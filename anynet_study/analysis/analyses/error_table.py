@@ -1,7 +1,6 @@
 """Tables of errors in files, in percent or as accuracies or fractions: read as `import` does."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,43 +13,30 @@ from anynet_study.analysis.apr.population import stages_of
 from anynet_study.core.errors import UserError
 from anynet_study.core.sheets import Sheet, read_sheet, sheet_of
 from anynet_study.core.sql import rows_where
-from anynet_study.store import ImportOptions, errors_of_table, stage_columns
+from anynet_study.store import ImportOptions, TableAccount, errors_of_table, stage_columns
+
+#: By dataset: what is known of it, by column.
+Known = dict[str, dict[str, Any]]
 
 #: What messages call a table that is in no file, and the column of its index.
 IN_MEMORY, INDEX = Path("table"), "architecture"
 
 
-@dataclass(frozen=True)
-class Declared:
-    """What the user says of a table."""
-
-    #: Whether its values are accuracies (False: errors), or 0 to 1 (False: to 100).
-    accuracy: bool | None = None
-    fraction: bool | None = None
-    #: What its columns are, as --map of `import` has it.
-    columns: Mapping[str, str] = field(default_factory=dict)
-    #: Columns that are datasets, with their "classes" where these are known.
-    datasets: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-
-    @property
-    def nothing(self) -> bool:
-        """Whether nothing is said of how a table is read."""
-        return self.accuracy is None and self.fraction is None and not self.columns
-
-
-def read_table(path: Path, declared: Declared) -> dict[str, Any]:
+def read_table(path: Path, told: ImportOptions, known: Known) -> dict[str, Any]:
     """The "errors" in percent of a table in a file, and the "architectures" where it describes any.
 
-    And "replicates", where it tells any; "read_as" says in words what its values were taken for:
-    as declared, or as the names of the columns say, or they are errors, if no dataset's median is
-    high. Raises UserError, beginning with the path, for what is no table of errors.
+    And "replicates", where it tells any. `told` is what the user says of the table, `known` which
+    columns are datasets, with their "classes" where these are known. "read_as" says in words what
+    values were taken for, "account" what each column was. Raises UserError, beginning with the
+    path, for what is no table of errors.
     """
-    found, quantity = _understood(read_sheet(path), declared)
-    told = "errors (%)" if quantity == "error" else "accuracies, shown as errors (%)"
-    return found | {"read_as": f"read as {told}"}
+    found, account = _understood(read_sheet(path, told.separator, told.encoding), told, known)
+    quantity = account.quantity
+    words = "errors (%)" if quantity == "error" else "accuracies, shown as errors (%)"
+    return found | {"read_as": f"read as {words}", "account": account.lines()}
 
 
-def described(table: pd.DataFrame, declared: Declared) -> dict[str, pd.DataFrame]:
+def described(table: pd.DataFrame, told: ImportOptions, known: Known) -> dict[str, Any]:
     """Read a table in memory, whose index names the architectures and is kept.
 
     A table that only counts its rows and begins with a column of texts is read as a file would be.
@@ -64,25 +50,22 @@ def described(table: pd.DataFrame, declared: Declared) -> dict[str, pd.DataFrame
         [None if pd.isna(cell) else cell for cell in column.astype(object).tolist()]
         for _, column in whole.items()
     ]
-    found, _ = _understood(sheet_of(IN_MEMORY, [*map(str, whole.columns)], cells), declared)
-    if as_file:
-        return found
+    sheet = sheet_of(IN_MEMORY, [*map(str, whole.columns)], cells)
+    found, account = _understood(sheet, told, known)
+    lines = {"account": account.lines()}
+    if as_file or told.transpose or told.last or told.ignore_rows:
+        return found | lines
     named = dict(zip(found["errors"].index, table.index, strict=True))
     found["errors"].index = table.index.rename(INDEX)
     for name in found.keys() - {"errors"}:
         found[name][INDEX] = found[name][INDEX].map(named)
-    return found
+    return found | lines
 
 
-def _understood(sheet: Sheet, declared: Declared) -> tuple[dict[str, pd.DataFrame], str]:
-    accuracy, fraction = declared.accuracy, declared.fraction
-    options = ImportOptions(
-        columns=declared.columns,
-        quantity=None if accuracy is None else "accuracy" if accuracy else "error",
-        assumed="error",
-        unit=None if fraction is None else "fraction" if fraction else "percent",
-    )
-    tables = errors_of_table(sheet, options, dict(declared.datasets))
+def _understood(
+    sheet: Sheet, told: ImportOptions, known: Known
+) -> tuple[dict[str, pd.DataFrame], TableAccount]:
+    tables = errors_of_table(sheet, replace(told, assumed="error"), known)
     if stages := stage_columns(tables.models.columns):
         stages_of(stages)
     found = {"errors": tables.errors}
@@ -90,7 +73,7 @@ def _understood(sheet: Sheet, declared: Declared) -> tuple[dict[str, pd.DataFram
         found["architectures"] = tables.models
     if tables.replicates is not None:
         found["replicates"] = tables.replicates
-    return found, tables.quantity
+    return found, tables.account
 
 
 def part_of(known: dict[str, Any], where: str) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """From a study, a results store or a table of errors to a loaded study."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anynet_study.analysis.analyses.error_table import Declared, described, part_of, read_table
+from anynet_study.analysis.analyses.error_table import described, part_of, read_table
 from anynet_study.analysis.analyses.registry import ANALYSES, known_analyses
 from anynet_study.analysis.analysis import Options
 from anynet_study.analysis.apr import Roles
@@ -22,11 +23,12 @@ from anynet_study.core.errors import (
     counted,
     first_line,
     nearest,
+    printable,
     some_of,
 )
 from anynet_study.core.metrics import EvaluationKind
 from anynet_study.core.sheets import is_table
-from anynet_study.store import ResultStore, StorePart, find_store, stored_json
+from anynet_study.store import ImportOptions, ResultStore, StorePart, find_store, stored_json
 
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]
 DISTANCE_COLUMNS = ("a", "b", "fid_corrected", "fid_low", "fid_high")
@@ -46,6 +48,16 @@ def load(
     accuracy: bool | None = None,
     fraction: bool | None = None,
     columns: Mapping[str, str] | None = None,
+    describe: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    dataset_columns: Sequence[str] = (),
+    error_columns: Sequence[str] = (),
+    ignore_rows: Sequence[str] = (),
+    last: str = "",
+    transpose: bool | None = None,
+    separator: str = "",
+    encoding: str = "",
+    quiet: bool = False,
     analysis: str | Sequence[str] = (),
     **options: Any,
 ) -> Study:
@@ -58,7 +70,10 @@ def load(
     (False: errors), or values from 0 to 1 (False: to 100). Where neither `accuracy` nor names of
     columns say which, values are taken for errors, or refused if a dataset's median is above 50%.
     `columns` says what columns are, as --map of `import` does: `{"model": "name+pretrained"}`, or
-    `{"std": "*_std", "n": "3"}` for errors that are means over three trainings.
+    `{"std": "*_std", "n": "3"}` for errors that are means over three trainings. `describe`,
+    `ignore`, `dataset_columns`, `error_columns`, `ignore_rows`, `last`, `transpose`, `separator`
+    and `encoding` are the options of `import` of these names. What each column was taken for is
+    printed on standard error, unless `quiet`.
 
     `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
     targets that have no other part. `shifts` are further test sets of the source, `images` the
@@ -76,6 +91,13 @@ def load(
       source target  estimate  n
     0    big  small       0.9  5
     """
+    lists: dict[str, Any] = {
+        name: (value,) if isinstance(value, str) else tuple(value)
+        for name, value in (
+            *(("describe", describe), ("ignore", ignore), ("datasets", dataset_columns)),
+            *(("errors", error_columns), ("ignore_rows", ignore_rows)),
+        )
+    }
     if isinstance(columns, str):
         raise UserError(f"columns: {columns!r} is a text; needed is a dict, as {{'model': 'name'}}")
     known = [option.name for option in fields(Options)]
@@ -92,16 +114,25 @@ def load(
             distances,
         ),
     )
-    said = Declared(accuracy, fraction, columns or {}, asked.declared)
+    said = ImportOptions(
+        columns=dict(columns or {}),
+        quantity=None if accuracy is None else "accuracy" if accuracy else "error",
+        unit=None if fraction is None else "fraction" if fraction else "percent",
+        last=last,
+        transpose=transpose,
+        separator=separator,
+        encoding=encoding,
+        **lists,
+    )
     if isinstance(source, pd.DataFrame):
-        study = _of_table("table", described(source, said), asked, chosen)
+        study = _of_table("table", described(source, said, asked.declared), asked, chosen, quiet)
     elif isinstance(source, str | Path) and is_table(Path(source)):
-        study = _of_file(Path(source), asked, chosen, said)
+        study = _of_file(Path(source), asked, chosen, said, quiet)
     elif not isinstance(source, str | Path | ResultStore):
         kind = type(source).__name__
         raise UserError(f"load: a {kind}; needed is a path, a DataFrame or a ResultStore")
     else:
-        study = _of_store(source, asked, chosen, converted=not said.nothing)
+        study = _of_store(source, asked, chosen, converted=said != ImportOptions())
     study.analyses = known_analyses([analysis] if isinstance(analysis, str) else analysis)
     if chosen.method == "kendall" and study.weights is not None:
         raise UserError(
@@ -210,15 +241,23 @@ class DatasetOptions:
         return counts
 
 
-def _of_file(path: Path, asked: DatasetOptions, options: Options, declared: Declared) -> Study:
+def _of_file(
+    path: Path, asked: DatasetOptions, options: Options, said: ImportOptions, quiet: bool
+) -> Study:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
-    if (options.recipe, options.metric, options.replicates) != (None, None, "mean"):
-        raise UserError(f"{path}: --recipe, --metric and --replicates are for results stores")
-    return _of_table(path.name, read_table(path, declared), asked, options)
+    if (options.recipe, options.replicates) != (None, "mean"):
+        raise UserError(f"{path}: --recipe and --replicates are for results stores")
+    said, options = replace(said, metric=options.metric), replace(options, metric=None)
+    return _of_table(path.name, read_table(path, said, asked.declared), asked, options, quiet)
 
 
-def _of_table(name: str, known: dict[str, Any], asked: DatasetOptions, options: Options) -> Study:
+def _of_table(
+    name: str, known: dict[str, Any], asked: DatasetOptions, options: Options, quiet: bool
+) -> Study:
+    account = known.pop("account")
+    if not quiet:
+        print("\n".join(map(printable, account)), file=sys.stderr)
     if options.where:
         known = part_of(known, options.where)
     roles, shifts = asked.parts(pd.DataFrame({"dataset": known["errors"].columns}))
@@ -233,7 +272,7 @@ def _of_store(
     if converted:
         raise UserError(
             f"{source}: --accuracy, --error, --fraction, --percent and --map are for tables in "
-            "files"
+            "files, as are the other options that say how a table is read"
         )
     store = source if isinstance(source, ResultStore) else find_store(source)
     if options.where:

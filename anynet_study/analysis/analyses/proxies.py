@@ -288,17 +288,22 @@ def which_proxies(table: pd.DataFrame) -> list[str]:
 
 PROXIES = Analysis[Study](
     name="proxies",
+    older_names=("best-quarter",),
     title="Proxies for each target, the best first",
     table=proxies,
-    question="Which member of the source's family predicts each target best?",
+    question="Which member of the source's family predicts each target best, also its best?",
     formula=(
         "ρ(proxy, target) for every member; the best are those that no other beats in paired "
-        "differences"
+        "differences; ρ over the best quarter on the proxy; the share of the best tenth on the "
+        "target that is in the best tenth on the proxy"
     ),
-    source="paper 1, section 4.3; Hsu, Multiple Comparisons, 1996, chapters 4 and 5",
-    avoid="with few architectures: nearly every proxy can then be the best",
+    source="paper 1, section 4.3; Hsu, Multiple Comparisons, 1996, chapters 4 and 5; Clopper and "
+    "Pearson 1934 for the shares",
+    avoid="with few architectures: nearly every proxy can then be the best, and of fewer than 37 a "
+    "quarter is less than ten, and says little",
     needs=("roles",),
-    headings={"estimate": "correlation", "best": "is the best"},
+    headings={"estimate": "correlation", "best": "is the best", "quarter": "", "shared": ""}
+    | {"quarter_rho": "in its best quarter", "top": "best", "overlap": "share found"},
     figures=(
         StudyFigure(
             name="proxies",
@@ -326,17 +331,19 @@ PROXIES = Analysis[Study](
     "because it looks best. The members that are not marked “no” are the confidence set of the "
     "best (multiple comparisons with the best, on paired differences): any of them can be it.",
     shown="open",
+    note="In its best quarter: the correlation over the quarter of the architectures with the "
+    "lowest errors on the proxy, with a bootstrap interval (by a formula where they are fewer than "
+    "10). It is lower than that over all architectures, as these differ less. Share found: how "
+    "many of the best tenth on the target are also in the best tenth on the proxy, with the exact "
+    "binomial interval of their share, which is somewhat too wide.",
     expected=True,
 )
 
 
-def best_quarter(study: Study) -> pd.DataFrame:
-    """How far the proxies rank, and find, the best."""
-    return apr.among_best(study.errors, study.roles, **study.options.correlating)
-
-
-def found_of_the_best(table: pd.DataFrame, source: str) -> list[str]:
+def found_of_the_best(table: pd.DataFrame | None, source: str) -> list[str]:
     """How many of the architectures that are best on the targets are best on the source."""
+    if table is None:
+        return []
     rows = table[(table["proxy"] == source) & (table["top"] > 0)]
     if rows.empty:
         return []
@@ -352,39 +359,6 @@ def found_of_the_best(table: pd.DataFrame, source: str) -> list[str]:
         middle = f"{rows['shared'].median():g}"
         said += f" That is the least of {len(rows)} targets; their median is {middle}."
     return [said]
-
-
-BEST_QUARTER = Analysis[Study](
-    name="best-quarter",
-    title="Correlation over a proxy's best quarter, and how many of a target's best it finds",
-    table=best_quarter,
-    question=(
-        "Does a proxy rank the best architectures, and does it find those that are best on the "
-        "target?"
-    ),
-    formula=(
-        "ρ(proxy, target) over the n/4 that are best on the proxy; "
-        "|best n/10 on both| / (n/10), by chance 1/10; both counts rounded up"
-    ),
-    source="Clopper and Pearson 1934 for the shares",
-    avoid=(
-        "with fewer than 37 architectures: a quarter of them is then fewer than ten, and says "
-        "little"
-    ),
-    needs=("roles",),
-    headings={"quarter": "n of quarter", "estimate": "correlation there", "top": "best"}
-    | {"shared": "found", "overlap": "share found"},
-    say=lambda study, table: found_of_the_best(table, study.roles.source),
-    topic="The source",
-    section="proxies",
-    shown="folded",
-    caption="Among the best",
-    note="The correlation over the quarter of the architectures with the lowest errors on the "
-    "proxy, with a bootstrap interval (by a formula where they are fewer than 10). It is lower "
-    "than that over all architectures, as these differ less. “Found”: how many of the best tenth "
-    "on the target are also in the best tenth on the proxy, with the exact binomial interval of "
-    "their share, which is somewhat too wide.",
-)
 
 
 def regret(study: Study) -> pd.DataFrame:
@@ -452,7 +426,10 @@ REGRET = Analysis[Study](
             panels="target",
         ),
     ),
-    say=lambda study, table: price(table, study.roles.source),
+    say=lambda study, table: [
+        *found_of_the_best(study.get("proxies"), study.roles.source),
+        *price(table, study.roles.source),
+    ],
     topic="The source",
     most_resamples=MOST_RESAMPLES,
     section="proxies",

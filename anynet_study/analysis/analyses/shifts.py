@@ -19,7 +19,7 @@ from anynet_study.analysis.analyses.building import (
 from anynet_study.analysis.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError, listed, some_of
+from anynet_study.core.errors import DoesNotApplyError, UserError, listed, some_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,10 +109,37 @@ def shifts(study: Study) -> pd.DataFrame:
             fits.append({"scale": scale, "drop": float(np.nanmean(x - y)), **found.row()})
         return pd.DataFrame(fits)
 
-    return of_test_sets(study, lines)
+    return with_ranking(study, of_test_sets(study, lines))
 
 
-def lost_and_kept(shifts: pd.DataFrame, agreement: pd.DataFrame | None) -> list[str]:
+def with_ranking(study: Study, table: pd.DataFrame) -> pd.DataFrame:
+    """The table, with the rank correlation of the errors on each test set with those on the own.
+
+    Its averages are those of the mean errors over the further test sets.
+    """
+    how = study.options.intervals
+    parts: Parts = {
+        (dataset,): partial(apr.shift_agreement, errors, **how)
+        for dataset, errors in study.test_sets.items()
+    }
+    names = {"evaluation": "test_set", "estimate": "rho", "low": "rho_low", "high": "rho_high"}
+    columns = ["rho", "rho_low", "rho_high", "rho_n", "holds"]
+    try:
+        found = stacked(["dataset"], parts).rename(columns=names | {"n": "rho_n"})
+    except DoesNotApplyError:  # no two architectures have an error on all test sets
+        return table.assign(**dict.fromkeys(columns, np.nan))
+    keys = ["dataset", "test_set"]
+    result = table.merge(found.reindex(columns=[*keys, *columns]), on=keys, how="left")
+    family = found.attrs["family"] if len(parts) == 1 else "the test sets of each dataset"
+    averages = [
+        {names.get(key, key): value for key, value in row.items()} | {"rho_n": row["n"]}
+        for row in found.attrs["averages"]
+    ]
+    result.attrs = found.attrs | table.attrs | {"family": family, "averages": averages}
+    return result
+
+
+def lost_and_kept(shifts: pd.DataFrame) -> list[str]:
     """How much is lost on further test sets, and whether the ranking holds there.
 
     A sentence for each test set of a dataset; where there are more than two, one for all of them.
@@ -120,7 +147,8 @@ def lost_and_kept(shifts: pd.DataFrame, agreement: pd.DataFrame | None) -> list[
     lines = shifts[(shifts["scale"] == "linear") & shifts["slope"].notna()]
     said = []
     for dataset, rows in lines.groupby("dataset", sort=False):
-        verdicts = verdicts_on(agreement, str(dataset))
+        ranked = rows[rows["rho"].notna()]
+        verdicts = dict(zip(ranked["test_set"], ranked["holds"], strict=True))
         if len(rows) > 2:
             said.append(_of_many(str(dataset), rows, verdicts))
             continue
@@ -132,14 +160,6 @@ def lost_and_kept(shifts: pd.DataFrame, agreement: pd.DataFrame | None) -> list[
                 f"{_holds(verdicts.get(row['test_set']))}."
             )
     return said
-
-
-def verdicts_on(agreement: pd.DataFrame | None, dataset: str) -> dict[str, str]:
-    """Whether the ranking holds on each further test set of a dataset, where that can be asked."""
-    if agreement is None:
-        return {}
-    rows = agreement[(agreement["dataset"] == dataset) & agreement["estimate"].notna()]
-    return dict(zip(rows["evaluation"], rows["holds"], strict=True))
 
 
 def _change(drop: float) -> str:
@@ -198,20 +218,25 @@ def _own_and_further(table: pd.DataFrame) -> tuple[str, list[str]]:
 
 SHIFTS = Analysis[Study](
     name="shifts",
+    older_names=("shift-agreement",),
     title="Accuracy on further test sets as a line on that on the dataset's own",
     table=shifts,
     question=(
-        "How much accuracy is lost on a further test set, and is a point more on the own test set "
-        "a point more there?"
+        "How much accuracy is lost on a further test set, is a point more on the own test set a "
+        "point more there, and does the ranking hold?"
     ),
     formula=(
-        "accuracy on the further test set = a + b · accuracy on the own one, linear and in logits"
+        "accuracy on the further test set = a + b · accuracy on the own one, linear and in logits; "
+        "Spearman's ρ(error on the own test set, error on the further one)"
     ),
-    source="paper 2, section 3.3 and Figure 1",
-    avoid="to extrapolate beyond the accuracies that were seen",
+    source="paper 2, section 3.3 and Figure 1; paper 4, Appendix B.2",
+    avoid=(
+        "to extrapolate beyond the accuracies that were seen; for test sets of a few hundred "
+        "images, as their sampling error lowers ρ"
+    ),
     needs=("test_sets",),
     headings={"r2": "R²", "adjusted_r2": "", "excluded": "", "missing": "", "method": ""}
-    | {"level": ""},
+    | {"level": "", "rho": "ρ of the errors", "rho_n": "", "holds": "ranking holds"},
     figures=(
         StudyFigure(
             name="shifts",
@@ -222,34 +247,11 @@ SHIFTS = Analysis[Study](
             data=drawn_shifts,
         ),
     ),
-    say=lambda study, table: lost_and_kept(table, study.get("shift-agreement")),
+    arrange=lambda table: with_averages(table, "test_set"),
+    say=lambda study, table: lost_and_kept(table),
     topic="Further test sets",
     section="shifts",
     shown="open",
-)
-
-
-def shift_agreement(study: Study) -> pd.DataFrame:
-    """Correlation of the errors on further test sets with those on the dataset's own."""
-    how = study.options.intervals
-    return of_datasets(study, lambda table, _: apr.shift_agreement(100 - table, **how))
-
-
-SHIFT_AGREEMENT = Analysis[Study](
-    name="shift-agreement",
-    title="Correlation of the errors on further test sets with those on the dataset's own",
-    table=shift_agreement,
-    question="Does the ranking hold on further test sets?",
-    formula="Spearman's ρ(error on the own test set, error on the further one)",
-    source="paper 4, Appendix B.2",
-    avoid="for test sets of a few hundred images: their sampling error lowers ρ",
-    needs=("test_sets",),
-    headings={"estimate": "correlation", "error": "mean error", "evaluation": "test set"}
-    | {"holds": "ranking holds"},
-    arrange=lambda table: with_averages(table, "evaluation"),
-    section="shifts",
-    shown="folded",
-    caption="Correlation of the errors with those on the own test set",
 )
 
 
@@ -305,51 +307,6 @@ GAPS = Analysis[Study](
         "Beyond sampling: whether the sampling error of the further test set alone "
         "(Clopper-Pearson) cannot be the gap. The rest comes from a different distribution, or "
         "from choices that were fitted to the own test set."
-    ),
-)
-
-
-def recipe_robustness(study: Study) -> pd.DataFrame:
-    """Errors averaged over further test sets, under every other recipe against the main one.
-
-    Of the test sets that a dataset's networks have under both.
-    """
-    parts: Parts = {}
-    for recipe, tables in study.recipe_test_sets.items():
-        means: dict[str, pd.Series] = {}
-        others: dict[str, pd.Series] = {}
-        for dataset, own in study.test_sets.items():
-            other = tables.get(dataset, own[[]])
-            if names := [name for name in own.columns[1:] if name in other]:
-                means[dataset] = own[names].mean(axis=1, skipna=False)
-                others[dataset] = other[names].mean(axis=1, skipna=False)
-        if means:
-            tables_of_both = pd.DataFrame(means), pd.DataFrame(others)
-            parts[recipe,] = partial(apr.agreement, *tables_of_both, **study.options.correlating)
-    return stacked(["recipe"], parts, study.progress)
-
-
-RECIPE_ROBUSTNESS = Analysis[Study](
-    name="recipe-robustness",
-    title="Mean error over further test sets: other recipes against the main one",
-    table=recipe_robustness,
-    question="Does another recipe err less on further test sets?",
-    formula=(
-        "ρ(mean errors over the shifts under two recipes), and the mean over architectures of "
-        "their difference"
-    ),
-    source="paper 5, section 3",
-    avoid=(
-        "for recipes with different numbers of training images, if the question is about the recipe"
-    ),
-    needs=("test_sets", "recipe_test_sets"),
-    headings={"estimate": "correlation", "mean_before": "mean before", "mean_after": "after"},
-    section="shifts",
-    shown="folded",
-    caption="Average robustness under other recipes",
-    note=(
-        "On the same images, for example networks that learn from texts against networks that "
-        "learn from labels. Below zero: the other recipe errs less on further test sets."
     ),
 )
 

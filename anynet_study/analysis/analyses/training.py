@@ -17,7 +17,7 @@ from anynet_study.analysis.analyses.building import (
 )
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.plots import wording
-from anynet_study.analysis.study import Study
+from anynet_study.analysis.study import ONE_RECIPE, Study
 from anynet_study.core.errors import DoesNotApplyError, listed
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 #: Resamples that the intervals of every epoch need.
 MOST_RESAMPLES = 1_000
-#: Correlations with the source: under the main recipe, under another, and their difference.
-WHEN = ("before", "after", "difference")
+#: What is compared with the errors under the main recipe.
+RECIPE, SHIFTED = "recipe", "recipe, on further test sets"
+METRIC, BALANCED = "top-5 with top-1 errors", "balanced classes"
 CHANGE = {"estimate": "correlation", "mean_before": "mean before", "mean_after": "after"}
 CHANGE |= {"errs_less": "errs less"}
 
@@ -157,19 +158,10 @@ DURATION = Analysis[Study](
 )
 
 
-def recipes(study: Study) -> pd.DataFrame:
-    """Every other recipe against the main one."""
-    parts: Parts = {
-        (name,): partial(apr.agreement, study.errors, errors, **study.options.correlating)
-        for name, errors in study.recipes.items()
-    }
-    return stacked(["recipe"], parts, study.progress)
-
-
 def other_recipes(recipes: pd.DataFrame) -> list[str]:
     """Does the ranking depend on the recipe?"""
     said = []
-    for name, rows in recipes.groupby("recipe", sort=False):
+    for name, rows in recipes.groupby("version", sort=False):
         known = rows.dropna(subset="estimate")
         if known.empty:
             continue
@@ -184,103 +176,133 @@ def other_recipes(recipes: pd.DataFrame) -> list[str]:
     return said
 
 
-def first_recipe(study: Study, table: pd.DataFrame) -> Versions:
-    """Errors under the main recipe and under the first other one of a table."""
-    name = table["recipe"].iloc[0]
-    return study.errors, study.recipes[name], ("main recipe", name)
+def recipes(study: Study) -> pd.DataFrame:
+    """Errors under whatever else was trained or measured, against those under the main recipe.
+
+    Those of every other recipe, also on average over further test sets; top-5 against top-1 errors;
+    and datasets against their balanced versions.
+    """
+    how, roles = study.options.correlating, study.known("roles")
+    source = roles.source if roles and roles.source in study.errors else None
+    parts: Parts = {}
+    for name, errors in (study.known("recipes") or {}).items():
+        parts[RECIPE, name] = partial(apr.agreement, study.errors, errors, source, **how)
+    for name, tables in averaged(study).items():
+        parts[SHIFTED, name] = partial(apr.agreement, *tables, **how)
+    if both := study.known("by_metric"):
+        parts[METRIC, "top-5"] = partial(apr.agreement, both["top1"], both["top5"], **how)
+    for plain, balanced in variants_of(study, lambda variant: variant.pop("balanced", False)):
+        after = study.errors[[balanced]].set_axis([plain], axis="columns")
+        parts[BALANCED, balanced] = partial(apr.agreement, study.errors[[plain]], after, **how)
+    if not parts:
+        raise DoesNotApplyError(
+            f"{ONE_RECIPE}; nor are there top-5 errors, or balanced versions of datasets"
+        )
+    table = stacked(["compared", "version"], parts, study.progress)
+    table.attrs["family"] = "the datasets of each comparison"
+    return table
 
 
-def of_first_recipe(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the first recipe."""
-    return table[table["recipe"] == table["recipe"].iloc[0]]
+def averaged(study: Study) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """By other recipe, mean errors over the further test sets under the main one and under it.
+
+    Of the test sets that a dataset's networks have under both.
+    """
+    found = {}
+    for recipe, tables in (study.known("recipe_test_sets") or {}).items():
+        means: dict[str, pd.Series] = {}
+        others: dict[str, pd.Series] = {}
+        for dataset, own in (study.known("test_sets") or {}).items():
+            other = tables.get(dataset, own[[]])
+            if names := [name for name in own.columns[1:] if name in other]:
+                means[dataset] = own[names].mean(axis=1, skipna=False)
+                others[dataset] = other[names].mean(axis=1, skipna=False)
+        if means:
+            found[recipe] = pd.DataFrame(means), pd.DataFrame(others)
+    return found
 
 
-def drawn_recipes(study: Study) -> pd.DataFrame:
-    """The errors under both recipes."""
-    rows = of_first_recipe(study.table("recipes"))
-    before, after, _ = first_recipe(study, rows)
-    return plots.agreement_data(before, after, list(rows["dataset"]))
+def of_kind(table: pd.DataFrame, compared: str) -> pd.DataFrame:
+    """The rows of what is compared; those of the first version."""
+    rows = table[(table["compared"] == compared) & table["dataset"].notna()]
+    if rows.empty:
+        raise DoesNotApplyError(f"nothing of this is compared: {compared}")
+    return rows[rows["version"] == rows["version"].iloc[0]]
 
 
-def draw_recipes(study: Study, _: pd.DataFrame) -> "Figure":
-    """A panel for each dataset."""
-    rows = of_first_recipe(study.table("recipes"))
-    before, after, labels = first_recipe(study, rows)
-    return plots.agreement_grid(before, after, rows, labels)
+def versions_of(study: Study, rows: pd.DataFrame) -> Versions:
+    """Errors before and after what the first row compares, one of RECIPE and METRIC."""
+    compared, name = rows[["compared", "version"]].iloc[0]
+    if compared == RECIPE:
+        return study.errors, study.recipes[name], ("main recipe", name)
+    return study.by_metric["top1"], study.by_metric["top5"], ("top-1", "top-5")
 
 
-RECIPES = Analysis[Study](
-    name="recipes",
-    title="Other recipes against the main one",
-    table=recipes,
-    question="Does another recipe change the ranking, or the errors?",
-    formula="ρ(errors before, errors after), and mean(after) - mean(before)",
-    source="paper 1, sections 6.1.1 and 6.1.2, Figures A1 and A2",
-    avoid=(
-        "for recipes that differ in more than one thing, if the question is which of them helps"
-    ),
-    needs=("recipes",),
-    headings=CHANGE,
-    figures=(
-        StudyFigure(
-            name="recipes",
-            title="Errors under another recipe",
-            caption="Errors under another recipe against those under the main one.",
-            draw=draw_recipes,
-            data=drawn_recipes,
-            panels="dataset",
-        ),
-    ),
-    say=lambda study, table: other_recipes(table),
-    topic="Training",
-    section="training",
-    heading="Other recipes",
-    shown="open",
-)
+def against(name: str, title: str, caption: str, compared: str) -> StudyFigure[Study]:
+    """A figure of the errors after against those before, a panel for each dataset."""
 
+    def data(study: Study) -> pd.DataFrame:
+        rows = of_kind(study.table("recipes"), compared)
+        before, after, _ = versions_of(study, rows)
+        return plots.agreement_data(before, after, list(rows["dataset"]))
 
-def source_by_recipe(study: Study) -> pd.DataFrame:
-    """Does the source predict a target better once training starts from its weights (A6)?"""
-    source, errors = study.roles.source, study.errors
-    study.roles.check(errors.columns)
-    parts: Parts = {
-        (name,): partial(apr.agreement, errors, other, source, **study.options.correlating)
-        for name, other in study.recipes.items()
-    }
-    table = stacked(["recipe"], parts, study.progress)
-    if "source_before" not in table:
-        return table
-    ends = [f"source_{what}{end}" for what in WHEN for end in ("", "_low", "_high")]
-    notes = [name for name in ("note",) if name in table]
-    return table[["recipe", "dataset", *ends, "n", *notes]]
+    def draw(study: Study, _: pd.DataFrame) -> "Figure":
+        rows = of_kind(study.table("recipes"), compared)
+        before, after, labels = versions_of(study, rows)
+        return plots.agreement_grid(before, after, rows, labels)
+
+    return StudyFigure(
+        name=name, title=title, caption=caption, draw=draw, data=data, panels="dataset"
+    )
 
 
 def drawn_by_recipe(study: Study) -> pd.DataFrame:
-    """Of the first other recipe."""
-    return of_first_recipe(study.table("source-by-recipe").dropna(subset="source_after"))
+    """Of the first other recipe, the datasets that are compared with the source."""
+    rows = of_kind(study.table("recipes"), RECIPE)
+    rows = rows.dropna(subset="source_after") if "source_after" in rows else rows[:0]
+    if rows.empty:
+        raise DoesNotApplyError("no dataset is compared with the source under both recipes")
+    return rows
 
 
 def draw_by_recipe(study: Study, rows: pd.DataFrame) -> "Figure":
     """A panel for each target."""
-    before, after, labels = first_recipe(study, rows)
+    before, after, labels = versions_of(study, rows)
     return plots.source_by_recipe_grid(before, after, rows, study.roles.source, labels)
 
 
-SOURCE_BY_RECIPE = Analysis[Study](
-    name="source-by-recipe",
-    title="Correlation with the source's errors under other recipes, such as from pretrained "
-    "weights",
-    table=source_by_recipe,
-    question="Does the source predict targets better under another recipe?",
-    formula="ρ(source under the main recipe, target under each recipe), and the paired difference",
-    source="paper 1, section 6.2.1 and Figure A6",
+def arrange_recipes(table: pd.DataFrame) -> pd.DataFrame:
+    """Without the source where nothing is compared with it."""
+    source = table.filter(like="source_")
+    return table.drop(columns=source.columns[source.isna().all()])
+
+
+RECIPES = Analysis[Study](
+    name="recipes",
+    older_names=("source-by-recipe", "metrics", "balance", "recipe-robustness"),
+    title="Other recipes, metrics and versions of datasets against the main ones",
+    table=recipes,
+    question="Does another recipe, metric or balance of the classes change the ranking, or the "
+    "errors?",
+    formula="ρ(errors before, errors after), and mean(after) - mean(before); ρ(source under the "
+    "main recipe, target under each recipe), and the paired difference",
+    source="paper 1, sections 6.1.1, 6.1.2, 6.1.4, 6.1.6 and 6.2.1, Figures A1, A2 and A4 to A6; "
+    "paper 5, section 3",
     avoid=(
-        "where the recipes were run on different architectures: only the few in common are compared"
+        "for recipes that differ in more than one thing, if the question is which of them helps; a "
+        "balanced version also has fewer images; of ten classes, top-5 errors are near 0"
     ),
-    needs=("recipes", "roles"),
-    headings={"source_before": "main recipe", "source_after": "this recipe"}
-    | {"source_difference": "difference"},
+    headings=CHANGE
+    | {"source_before": "source, main recipe", "source_after": "source, this recipe"}
+    | {"source_difference": "difference", "source_n": ""},
+    arrange=arrange_recipes,
     figures=(
+        against(
+            "recipes",
+            "Errors under another recipe",
+            "Errors under another recipe against those under the main one.",
+            RECIPE,
+        ),
         StudyFigure(
             name="source-by-recipe",
             title="Targets under two recipes against the source",
@@ -289,85 +311,19 @@ SOURCE_BY_RECIPE = Analysis[Study](
             draw=draw_by_recipe,
             data=drawn_by_recipe,
             panels="dataset",
-            column="source_after",
         ),
+        against("metrics", "Top-5 against top-1 errors", "Top-5 against top-1 errors.", METRIC),
     ),
+    say=lambda study, table: other_recipes(table[table["compared"] == RECIPE]),
+    topic="Training",
     section="training",
+    heading="Other recipes, metrics and versions",
     shown="open",
-    note="How well the source predicts each target under the main recipe, such as from scratch, "
-    "and under another, such as from pretrained weights.",
-)
-
-
-def metrics(study: Study) -> pd.DataFrame:
-    """Top-5 against top-1 errors."""
-    both = study.by_metric
-    return apr.agreement(both["top1"], both["top5"], **study.options.correlating)
-
-
-def drawn_metrics(study: Study) -> pd.DataFrame:
-    """Return the top-1 and the top-5 error of each architecture."""
-    datasets = list(study.table("metrics")["dataset"])
-    return plots.agreement_data(study.by_metric["top1"], study.by_metric["top5"], datasets)
-
-
-def draw_metrics(study: Study, _: pd.DataFrame) -> "Figure":
-    """A panel for each dataset."""
-    top1, top5 = study.by_metric["top1"], study.by_metric["top5"]
-    return plots.agreement_grid(top1, top5, study.table("metrics"), ("top-1", "top-5"))
-
-
-METRICS = Analysis[Study](
-    name="metrics",
-    title="Top-5 against top-1 errors",
-    table=metrics,
-    question="Do top-1 and top-5 errors rank the architectures alike?",
-    formula="ρ(top-1 error, top-5 error)",
-    source="paper 1, section 6.1.4 and Figure A4",
-    avoid="for datasets with few classes: with ten classes, top-5 errors are near 0",
-    needs=("by_metric",),
-    headings=CHANGE | {"mean_before": "mean top-1", "mean_after": "mean top-5"},
-    figures=(
-        StudyFigure(
-            name="metrics",
-            title="Top-5 against top-1 errors",
-            caption="Top-5 against top-1 errors.",
-            draw=draw_metrics,
-            data=drawn_metrics,
-            panels="dataset",
-        ),
+    note=(
+        "Below zero, a change says that what is compared errs less. Source: how well the source "
+        "under the main recipe predicts each dataset under the main recipe, such as from scratch, "
+        "and under another, such as from pretrained weights."
     ),
-    section="training",
-    heading="Top-1 or top-5 errors",
-    shown="open",
-)
-
-
-def balance(study: Study) -> pd.DataFrame:
-    """Datasets against their balanced versions."""
-    pairs = variants_of(study, lambda variant: variant.pop("balanced", False))
-    if not pairs:
-        raise DoesNotApplyError("no dataset has a balanced version of it in the study")
-    parts: Parts = {}
-    for plain, balanced in pairs:
-        after = study.errors[[balanced]].set_axis([plain], axis="columns")
-        before = study.errors[[plain]]
-        parts[balanced,] = partial(apr.agreement, before, after, **study.options.correlating)
-    return stacked(["version"], parts, study.progress)
-
-
-BALANCE = Analysis[Study](
-    name="balance",
-    title="Datasets against their balanced versions",
-    table=balance,
-    question="Does it matter that classes have different numbers of images?",
-    formula="ρ(errors, errors on the balanced version), and mean(after) - mean(before)",
-    source="paper 1, section 6.1.6 and Figure A5",
-    avoid="as the effect of balance alone: a balanced version also has fewer images",
-    headings=CHANGE,
-    section="training",
-    heading="Balanced versions of datasets",
-    shown="open",
 )
 
 

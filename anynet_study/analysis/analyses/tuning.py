@@ -8,7 +8,7 @@ import pandas as pd
 
 from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analyses.building import Parts, stacked, with_interval
-from anynet_study.analysis.analyses.training import CHANGE, Versions, of_first_recipe
+from anynet_study.analysis.analyses.training import CHANGE, Versions
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Study
@@ -155,6 +155,11 @@ def least_agreement(table: pd.DataFrame) -> list[str]:
             f"{with_interval(least)})."
         )
     return said
+
+
+def of_first_recipe(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the first recipe."""
+    return table[table["recipe"] == table["recipe"].iloc[0]]
 
 
 def drawn_tuned(study: Study) -> pd.DataFrame:

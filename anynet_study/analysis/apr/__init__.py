@@ -62,7 +62,6 @@ from anynet_study.analysis.apr.predictions import (
     restrict,
 )
 from anynet_study.analysis.apr.proxies import (
-    among_best,
     best_proxies,
     class_or_size,
     match_family,
@@ -117,7 +116,6 @@ __all__ = [
     "adjust",
     "agreement",
     "aligned_weights",
-    "among_best",
     "architectures_needed",
     "as_matrix",
     "at_most_a_quarter",

@@ -52,18 +52,18 @@ def agreement(
     that below 0 is better; `improved` the share of architectures that err less; `errs_less` the
     verdict on whether the change is below 0, the datasets being one family (`verdicts`). With
     `source`, a dataset of `before`, also source_before, source_after and source_difference, each
-    with _low and _high: the correlations of the errors with those on the source, and by how much
-    they differ.
+    with _low and _high, and source_n: the correlations of the errors on every other dataset with
+    those on the source, by how much they differ, and the architectures with all three errors.
 
-    n counts the architectures with both errors (and that on the source); statistics are NaN where
-    n < 4, and correlations where a column is constant. Intervals are BCa bootstrap intervals; those
-    of differences are paired. Rename the columns to compare datasets of other names, such as one
-    with its balanced version. Raises UserError where the tables share no dataset, fewer than 4
-    architectures, or `source` is not in `before`.
+    n counts the architectures with both errors; statistics are NaN where n < 4, and correlations
+    where a column is constant. Intervals are BCa bootstrap intervals; those of differences are
+    paired. Rename the columns to compare datasets of other names, such as one with its balanced
+    version. Raises UserError where the tables share no dataset, fewer than 4 architectures, or
+    `source` is not in `before`.
     """
     check_level(level, resamples, seed)
     tables = check_errors(before, fewest=0), check_errors(after, fewest=0)
-    shared = [name for name in tables[0].columns if name in tables[1].columns and name != source]
+    shared = [name for name in tables[0].columns if name in tables[1].columns]
     rows = list(tables[0].index[tables[0].index.isin(tables[1].index)])
     if not shared or len(rows) < 4:
         raise DoesNotApplyError(
@@ -74,7 +74,8 @@ def agreement(
     first, second = (table.loc[rows] for table in tables)
     results = []
     for dataset in shared:
-        columns = [first[dataset], second[dataset]] + ([first[source]] if source else [])
+        columns = [first[dataset], second[dataset]]
+        columns += [first[source]] if source not in (None, dataset) else []
         found = _compare(np.column_stack(columns), method, resamples, seed, level, len(shared))
         results.append(found.assign(dataset=dataset))
     result = pd.concat(results, ignore_index=True)
@@ -86,11 +87,11 @@ def _compare(
     values: Floats, method: Method, resamples: int, seed: int, level: float, asked: int
 ) -> pd.DataFrame:
     """One row of `agreement`, of columns before and after, and perhaps the source's."""
-    everything = [*range(values.shape[1])]
     columns = [(0, 1), (2, 0), (2, 1)][: 1 if values.shape[1] == 2 else 3]
-    pairs = complete_in(values, columns, [everything] * len(columns)).enough()
-    n = int((~np.isnan(values).any(axis=1)).sum())
-    known = values[~np.isnan(values).any(axis=1)] if n >= 4 else values[:0]
+    compared = complete_in(values, columns, [(0, 1), (0, 1, 2), (0, 1, 2)][: len(columns)])
+    pairs, n = compared.enough(), int(compared.counts[0])
+    both = values[~np.isnan(values[:, :2]).any(axis=1)]
+    known = both if n >= 4 else both[:0]
     correlated = resample_correlations(values, pairs, method, resamples, seed)
     before, after = known[:, 0], known[:, 1]
     same, swapped = ordered_pairs((before, before), (after, after))
@@ -110,7 +111,7 @@ def _compare(
     if len(columns) > 1:
         old, new = correlated[1:2], correlated[2:3]
         row |= old.columns(level, "source_before") | new.columns(level, "source_after")
-        row |= (new - old).columns(level, "source_difference")
+        row |= (new - old).columns(level, "source_difference") | {"source_n": compared.counts[1]}
     return pd.DataFrame(row)
 
 

@@ -21,7 +21,7 @@ from anynet_study.analysis.apr.population import aligned_weights
 from anynet_study.analysis.apr.roles import Roles
 from anynet_study.analysis.apr.simultaneous import bonferroni, can_be_largest, simultaneous
 from anynet_study.analysis.apr.verdicts import SMALLEST_CORRELATION, family_of, is_best, verdict
-from anynet_study.core.errors import DoesNotApplyError, UserError, counted
+from anynet_study.core.errors import DoesNotApplyError, counted
 from anynet_study.core.metrics import binomial_interval, check_level
 
 DIFFERENCE_ENDS = ("difference_low", "difference_high")
@@ -137,17 +137,29 @@ def best_proxies(
     seed: int = 0,
     level: float = 0.95,
     weights: pd.Series | None = None,
+    share: float = 0.1,
 ) -> pd.DataFrame:
     """How well each member of the family, the source included, stands for each target.
 
-    Returns DataFrame[target, proxy, estimate, low, high, best, n], best proxy first within a
-    target. The intervals of the whole table hold together, so that they also hold for whichever
-    proxy is chosen. `best` is a verdict: those that are not "no" are the confidence set of the best
-    proxies of the target, which is the best itself where there is one (`can_be_largest`; the
-    targets are one family). n counts the architectures with an error on the target and on every
-    member that has any. Members and targets that are constant or have too few errors keep their
-    row, with NaN and "undecided". `weights` by architecture as in `correlations`, with `effective`
-    after n.
+    Returns DataFrame[target, proxy, estimate, low, high, best, n, quarter, quarter_rho,
+    quarter_rho_low, quarter_rho_high, top, shared, overlap, overlap_low, overlap_high, by_chance],
+    best proxy first within a target. The intervals of estimates hold together for the whole table,
+    so that they also hold for whichever proxy is chosen. `best` is a verdict: those that are not
+    "no" are the confidence set of the best proxies of the target, which is the best itself where
+    there is one (`can_be_largest`; the targets are one family). n counts the architectures with an
+    error on the target and on every member that has any. Members and targets that are constant or
+    have too few errors keep their row, with NaN and "undecided". `weights` by architecture as in
+    `correlations`, with `effective` after n.
+
+    Does a proxy rank those that it holds for the best, and does it find the target's best?
+    `quarter_rho` is the correlation over the `quarter` of the n architectures that err least on the
+    proxy (rounded up), with the interval of `resample_correlations` of these; below 10 of them by
+    formula, and NaN below 4. It is lower than that of all, because they differ less. `shared` of
+    the `top` architectures that err least on the target, the `share` of n (rounded up), are among
+    as many best on the proxy; `overlap` is their part, with the exact binomial interval, and
+    `by_chance` what a proxy that says nothing has: top / n. Of equals, those that come first in the
+    table are better. Architectures have no weights here: these are the best of this sample. Raises
+    UserError for a share outside 0 to 0.5.
 
     >>> big = [30, 31, 33, 34, 36, 37, 39, 41, 42, 45]
     >>> half = [20, 22, 21, 25, 24, 27, 29, 28, 31, 33]
@@ -160,8 +172,12 @@ def best_proxies(
     1  half      0.93  undecided
     """
     check_level(level, resamples, seed)
+    if not 0 < share <= 0.5:
+        raise DoesNotApplyError(f"share: {share} is not above 0, at most 0.5")
     result, resampled = family_correlations(errors, roles, method, resamples, seed, level, weights)
     result["low"], result["high"] = simultaneous(resampled, level)
+    how = (method, resamples, seed, level, share)
+    result = result.join(_among_best(check_errors(errors), roles, *how))
     size, known = len(roles.family), np.isfinite(resampled.estimate)
     targets = [np.arange(start, start + size) for start in range(0, len(result), size)]
     each = bonferroni(level, sum(bool(known[rows].any()) for rows in targets))
@@ -203,39 +219,16 @@ def family_correlations(
     return result, resampled
 
 
-def among_best(
-    errors: pd.DataFrame,
+def _among_best(
+    table: pd.DataFrame,
     roles: Roles,
-    method: Method = "spearman",
-    resamples: int = 10_000,
-    seed: int = 0,
-    level: float = 0.95,
-    share: float = 0.1,
+    method: Method,
+    resamples: int,
+    seed: int,
+    level: float,
+    share: float,
 ) -> pd.DataFrame:
-    """Does a proxy rank those that it holds for the best, and does it find the target's best?
-
-    Returns DataFrame[target, proxy, quarter, estimate, low, high, top, shared, overlap,
-    overlap_low, overlap_high, by_chance, n]. `estimate` is the correlation over the `quarter` of
-    the n architectures that err least on the proxy (rounded up), with the interval of
-    `resample_correlations` of these; below 10 of them by formula, and NaN below 4. It is lower than
-    that of all, because they differ less. `shared` of the `top` architectures that err least on the
-    target, the `share` of n (rounded up), are among as many best on the proxy; `overlap` is their
-    part, with the exact binomial interval, and `by_chance` what a proxy that says nothing has:
-    top / n. Of equals, those that come first in the table are better. Architectures have no
-    weights: these are the best of this sample. n counts those with an error on the target and on
-    every member that has any. Raises UserError for a share outside 0 to 0.5.
-
-    >>> errors = {"big": range(40), "small": [1, 0, *range(2, 9), 30, *range(9, 39)]}
-    >>> table = among_best(pd.DataFrame(errors), Roles.among("big", errors, {}), resamples=100)
-    >>> table[["quarter", "estimate", "top", "shared", "by_chance"]].round(2)
-       quarter  estimate  top  shared  by_chance
-    0       10      0.99    4       4        0.1
-    """
-    check_level(level, resamples, seed)
-    if not 0 < share <= 0.5:
-        raise UserError(f"share: {share} is not above 0, at most 0.5")
-    table = check_errors(errors)
-    roles.check(table.columns)
+    """The columns of `best_proxies` on the best architectures, in the order of the family."""
     values = table.to_numpy()
     pairs, compared = _family_pairs(table, roles)
     best, rows = np.zeros_like(compared.rows), []
@@ -255,22 +248,18 @@ def among_best(
     tops = found["top"].where(found["top"] > 0)
     overlap = 100 * found["shared"] / tops
     low, high = binomial_interval(overlap, tops, level)
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {
-            "target": np.repeat(np.array([*roles.targets]), len(roles.family)),
-            "proxy": [*roles.family] * len(roles.targets),
             "quarter": found["quarter"],
-            **resampled.columns(level),
+            **resampled.columns(level, "quarter_rho"),
             "top": found["top"],
             "shared": found["shared"],
             "overlap": overlap / 100,
             "overlap_low": low / 100,
             "overlap_high": high / 100,
             "by_chance": tops / found["n"],
-            "n": found["n"],
         }
     )
-    return with_attrs(table, level, method)
 
 
 def _family_pairs(table: pd.DataFrame, roles: Roles) -> tuple[list[tuple[int, int]], PairSet]:

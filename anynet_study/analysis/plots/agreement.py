@@ -72,12 +72,13 @@ def source_by_recipe_grid(
 ) -> Figure:
     """Plot the errors before and after against those on the source, per dataset (Figure A6).
 
-    `table` is a result of `apr.agreement` with this `source`.
+    `table` is a result of `apr.agreement` with this `source`, which has no panel of its own.
     """
+    table = table[table["dataset"] != source]
     drawn = style.panels(len(table), 2.15, axes)
     many = len(before) * len(table) > MANY_POINTS
     for panel, (_, row) in zip(drawn.axes, table.iterrows(), strict=True):
-        title = [f"{wording.shorten(row['dataset'], 20)}, n = {int(row['n'])}"]
+        title = [f"{wording.shorten(row['dataset'], 20)}, n = {int(row['source_n'])}"]
         looks = {"before": (before, style.BLUE, "o"), "after": (after, style.GREEN, "s")}
         for (when, (errors, colour, marker)), label in zip(looks.items(), labels, strict=True):
             both = pd.DataFrame({"x": before[source], "y": errors[row["dataset"]]}).dropna()

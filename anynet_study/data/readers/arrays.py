@@ -19,7 +19,13 @@ from anynet_study.core.errors import UserError, first_line
 from anynet_study.data.readers import names
 from anynet_study.data.readers.listing import Listing, Reader
 from anynet_study.data.readers.safe_files import read_npy
-from anynet_study.data.readers.table_rows import Row, Rows, listing_of, with_no_class
+from anynet_study.data.readers.table_rows import (
+    UNLABELLED,
+    Row,
+    Rows,
+    listing_of,
+    with_no_class,
+)
 from anynet_study.data.source.archives import OF_HDF5
 from anynet_study.data.source.member import Member, Window
 from anynet_study.data.source.source import Choices, Source
@@ -167,7 +173,10 @@ def _labels(where: str, array: Array, choices: Choices) -> list[tuple[str, ...]]
         return [(str(text),) for text in texts]
     if not (np.isfinite(flat) & (flat == np.floor(flat))).all():
         raise UserError(f"{where}: labels that are no whole numbers")
-    return [(str(int(label)),) for label in flat]
+    numbers = [str(int(label)) for label in flat]
+    unlabelled = UNLABELLED in numbers and "0" in numbers
+    found = [() if unlabelled and number == UNLABELLED else (number,) for number in numbers]
+    return with_no_class(f"{where}: -1 is of no class", found, choices)
 
 
 def _arrays_in(source: Source, path: str) -> Iterator[tuple[str, Array]]:

@@ -5,31 +5,25 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePosixPath
+from shlex import quote
 
-from anynet_study.core.errors import UserError, counted, some_of
+from anynet_study.core.errors import UserError, counted, listed, some_of
+from anynet_study.core.sheets import NO_WIDTH
 from anynet_study.data.readers.listing import Example, Listing, Reader
-from anynet_study.data.readers.names import no_classes, part_of
+from anynet_study.data.readers.names import no_classes, not_read, part_of
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 
 CLASS_IMAGE, SPLIT_CLASS_IMAGE = "class/image", "split/class/image"
 #: Files named in a note.
 SHOWN = 3
+#: What words of a class's name may have between them: one name is written with any.
+BETWEEN_WORDS = re.compile(r"(?<=\w)[\s_-]+(?=\w)|(?<=[^\W_])_+(?=[^\W_])|\s+")
 
 #: Endings of files in folders beside that of the images.
 BESIDE_IMAGES = (
     *(".txt", ".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".md", ".pdf", ".html"),
     *(".py", ".m", ".mat", ".xlsx", ".doc", ".docx", ".bib", ".names", ".parquet"),
-)
-CONCRETE_CLASSES = {"negative", "positive"}
-CONCRETE_NOTE = (
-    "the patches were cut from 458 photos and do not say which: patches of one photo are on both "
-    "sides of the split"
-)
-#: Names of species by GBIF; shorter numbers are class indices of other datasets.
-SPECIES_KEY = re.compile(r"\d{5,}")
-INSECTS_NOTE = (
-    "classes are species keys in the order of strings: label k is the k-th class listed here"
 )
 EUROSAT_CLASSES = {
     *("AnnualCrop", "Forest", "HerbaceousVegetation", "Highway", "Industrial", "Pasture"),
@@ -43,24 +37,31 @@ POWERLINE_NAME = re.compile(
 
 
 def read_classes(
-    source: Source, folder: Folder, root: Folder, classes: tuple[str, ...] | None = None
+    source: Source, folder: Folder, root: Folder
 ) -> tuple[tuple[str, ...], list[Example]]:
     """The classes of `folder` and their examples by name relative to `root`, sorted.
 
-    `classes`, where given, are what the folders must be.
+    UserError for a class folder without images, with what is in it instead.
     """
     found = tuple(unicodedata.normalize("NFC", name) for name in folder.folders)
-    if classes is not None and found != classes:
-        stray = min(set(found) ^ set(classes))
-        side = "only" if stray in found else "not"
-        raise UserError(f"{source.where(folder.path)}: class {stray!r} is {side} in this split")
     examples: list[Example] = []
     for label, inner in enumerate(folder.folders.values()):
         images = inner.images(root)
         if not images:
-            raise UserError(f"{source.where(inner.path)}: the class folder is empty")
+            raise UserError(
+                f"{source.where(inner.path)}: the class folder {_without_images(inner)}"
+            )
         examples += [Example(image, label) for image in images]
     return found, sorted(examples, key=lambda example: example.name)
+
+
+def _without_images(folder: Folder) -> str:
+    """What is in a folder that has no image: nothing, or files of a kind that is not read."""
+    files = [name for _, _, name in folder.below()]
+    if not files:
+        return f"is empty; --ignore {quote(folder.name)} leaves it out"
+    why = next((reason for name in files if (reason := not_read(name))), "no images by their names")
+    return f"holds {counted(len(files), 'file')} such as {files[0]} ({why})"
 
 
 def read_as(
@@ -103,13 +104,47 @@ def inner_root(root: Folder, fits: Callable[[Folder], bool]) -> Folder | None:
 
 
 def hold_classes(root: Folder) -> bool:
-    """Two folders or more, at least one of them with images directly in it."""
-    return len(root.folders) >= 2 and any(map(Folder.first_image, root.folders.values()))
+    """Two folders or more, and in most of those with images these are directly in them.
+
+    Or in one folder of no name of its own in each, such as `images`: a stray image elsewhere does
+    not change what folders mean.
+    """
+    holding = [folder for folder in root.folders.values() if folder.holds_images()]
+    direct = sum(map(_directly, holding))
+    most = 0 < len(holding) <= 2 * direct
+    return len(root.folders) >= 2 and (most or _in_one_folder_each(holding))
+
+
+def _directly(folder: Folder) -> bool:
+    """Whether most images of a folder are directly in it."""
+    if folder.first_image() is None:
+        return False
+    if not any(map(Folder.holds_images, folder.folders.values())):
+        return True
+    images = sum(map(folder.is_image, folder.files))
+    return 2 * images >= len(folder.images())
+
+
+def _in_one_folder_each(folders: list[Folder]) -> bool:
+    """Whether each has one folder, called alike in all and as no class, with images in it."""
+    inner = {(*folder.folders,) for folder in folders}
+    if len(inner) != 1 or len(names := next(iter(inner))) != 1 or not no_classes(names):
+        return False
+    return all(folder.folders[names[0]].first_image() is not None for folder in folders)
 
 
 def class_folders(source: Source, root: Folder) -> Listing:
-    """Every folder is a class; images may lie at any depth in it."""
-    return read_as(CLASS_IMAGE, source, root, root)
+    """Every folder is a class; images may lie at any depth in it.
+
+    Where all lie in several folders in it, as those of videos do, these are groups.
+    """
+    listing = read_as(CLASS_IMAGE, source, root, root)
+    inside = [[f for f in c.folders.values() if f.holds_images()] for c in root.folders.values()]
+    deep = all(len(folders) > 1 for folders in inside)
+    if not deep or any(folder.first_image() for folder in root.folders.values()):
+        return listing
+    train = [replace(e, group="/".join(e.name.split("/")[:2])) for e in listing.train]
+    return replace(listing, train=train, groups_from="folders in the class folders")
 
 
 def _has_classes(folder: Folder) -> bool:
@@ -126,7 +161,8 @@ def split_folders(source: Source, root: Folder) -> Listing:
     """Train and test; validation is the test split where there is no labelled test.
 
     Without either, the training folder is read as `class/image`. Other folders (unlabelled
-    images, a validation split beside a test split) are counted as ignored.
+    images, a validation split beside a test split) are counted as ignored. UserError where the test
+    split has a class that is no training class.
     """
     train = _split(source, root, "train")
     assert train is not None
@@ -135,10 +171,28 @@ def split_folders(source: Source, root: Folder) -> Listing:
         listing = class_folders(source, train)
         ignored = root.count() - len(listing.train)
         return replace(listing, ignored=ignored, notes=_unread(root, (train,)) + listing.notes)
-    classes, training = read_classes(source, train, root)
-    _, testing = read_classes(source, test, root, classes)
+    trained, training = read_classes(source, train, root)
+    tested, testing = read_classes(source, test, root)
+    known = {plain_name(name) for name in trained}
+    if odd := [name for name in tested if plain_name(name) not in known]:
+        none = "none of its classes has training images: " * (len(odd) == len(tested))
+        told = f"{none}class {listed([*map(repr, odd[:SHOWN])])} is only in this split"
+        paths = quote(",".join(test.join(name) for name in odd))
+        raise UserError(f"{source.where(test.path)}: {told}; --ignore {paths} leaves it out")
+    classes = tuple(dict.fromkeys((*trained, *tested)))
+    testing = [replace(e, label=classes.index(tested[e.label])) for e in testing]
     notes = _unread(root, (train, test)) + _unread_in(train) + _unread_in(test)
     return Listing.found(SPLIT_CLASS_IMAGE, root, classes, training, testing, notes=notes)
+
+
+def plain_name(name: str) -> str:
+    """The name of a class without case, marks between words, and characters without width.
+
+    >>> plain_name("Sea-Lake") == plain_name("sea lake")
+    True
+    """
+    plain = unicodedata.normalize("NFKC", name).translate(NO_WIDTH).casefold().strip()
+    return BETWEEN_WORDS.sub(" ", plain)
 
 
 def _unread(root: Folder, read: tuple[Folder, ...]) -> tuple[str, ...]:
@@ -154,6 +208,9 @@ def _unread(root: Folder, read: tuple[Folder, ...]) -> tuple[str, ...]:
 
 def _test_split(source: Source, root: Folder) -> Folder | None:
     found = [_split(source, root, part) for part in ("test", "validation")]
+    train = _split(source, root, "train")
+    one = train is not None and len(train.folders) > 1  # a test split of one class is a placeholder
+    found = [folder for folder in found if folder and not (one and len(folder.folders) == 1)]
     labelled = split_parts(root)
     return next((f for f in found if f in labelled and f is not None and _has_classes(f)), None)
 
@@ -199,23 +256,9 @@ def _named(root: Folder, part: str) -> list[Folder]:
     ]
 
 
-def _is_concrete(source: Source, root: Folder) -> bool:
-    """Folders `Negative` and `Positive` with images whose names are numbers."""
-    folders = {name.lower(): folder for name, folder in root.folders.items()}
-    return folders.keys() == CONCRETE_CLASSES and all(
-        (folder.first_image() or "x")[:5].isdigit() for folder in folders.values()
-    )
-
-
-def _is_insects(source: Source, root: Folder) -> bool:
-    """Two folders or more with images in them, all named by numbers of five digits or more."""
-    named = len(root.folders) >= 2 and all(map(SPECIES_KEY.fullmatch, root.folders))
-    return named and any(map(Folder.first_image, root.folders.values()))
-
-
 def eurosat_folders(root: Folder) -> list[Folder]:
     """Folders with its ten classes: this one, or one such as `2750` or `EuroSAT_MS`."""
-    folders = (root, *root.folders.values())
+    folders = (root, *(f for name, f in root.folders.items() if part_of(name) is None))
     return [folder for folder in folders if folder.folders.keys() == EUROSAT_CLASSES]
 
 
@@ -251,18 +294,10 @@ def _read_powerline(source: Source, root: Folder) -> Listing:
     return Listing.found("Powerline", root, ("no powerline", "powerline"), examples)
 
 
-#: File names repeat across its classes, so an image is known by class and name.
-CONCRETE = Reader(
-    "concrete",
-    "Concrete",
-    _is_concrete,
-    lambda source, root: read_as("Concrete", source, root, root, (CONCRETE_NOTE,)),
-)
-#: The keys are the classes; sorted as strings, 10001 comes before 2001.
-INSECTS = Reader(
-    "insects",
-    "Insects",
-    _is_insects,
-    lambda source, root: read_as("Insects", source, root, root, (INSECTS_NOTE,)),
+EUROSAT = Reader(
+    "eurosat",
+    "EuroSAT",
+    lambda source, root: bool(eurosat_folders(root)),
+    read_eurosat,
 )
 POWERLINE = Reader("powerline", "Powerline", _is_powerline, _read_powerline)

@@ -4,12 +4,11 @@ Classes come from folders or from a table; a table beside class folders may say 
 Where both could say the classes and do not agree, nothing is guessed.
 """
 
-import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
+from shlex import quote
 from typing import Any
 
 from anynet_study.core.errors import UserError, counted, some_of
@@ -19,11 +18,10 @@ from anynet_study.data.readers.folders import (
     CLASS_IMAGE,
     SPLIT_CLASS_IMAGE,
     class_folders,
-    eurosat_folders,
     hold_classes,
     hold_splits,
     inner_root,
-    read_eurosat,
+    plain_name,
     require_labels,
     split_folders,
     split_parts,
@@ -43,8 +41,6 @@ from anynet_study.data.source import parquet
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 
-#: What words of a class's name may have between them: one name is written with any.
-BETWEEN_WORDS = re.compile(r"(?<=\w)[\s_-]+(?=\w)|(?<=[^\W_])_+(?=[^\W_])|\s+")
 #: Columns named in a message.
 SHOWN = 8
 
@@ -67,6 +63,8 @@ def _from_folders(
         inner = inner_root(root, fits) or root
         doubt = None if told else _doubt(source, inner)
         tables, others = find_tables(source, root)
+        if doubt is None and not told:
+            doubt = _places(source, root, inner, tables, others)
         if doubt is None:
             found = _beside_folders(source, root, read(source, inner), tables, others)
             if found.test is None and fits is hold_splits:
@@ -187,7 +185,7 @@ def tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
     """What the tables say that are there, and how to say more."""
     told = [f"{t.file} has {', '.join(t.names)} ({t.words()})" for t in tables]
     told += [f"{file} {why}" for file, why in others.items()]
-    how = "say with --label-column which column holds the classes, with --image-column the images"
+    how = "--label-column NAME says which column holds the classes, --image-column NAME the images"
     told += [how] if tables or others else []
     return "; ".join(told) or "there is no table of their classes"
 
@@ -206,15 +204,39 @@ def _doubt(source: Source, root: Folder) -> str | None:
         if wrong and (not splits or len(wrong) == len(called)):
             shown = ", ".join(some_of(wrong, SHOWN))
             says = "its name says" if len(wrong) == 1 else "their names say"
+            out = f", --ignore {quote(wrong[0])} leaves one out" * (len(wrong) < len(called))
             return (
                 f"{source.where(root.path)}: folder {shown}: {says} part of a dataset, not a "
                 "class, so its images have no labels; --layout class-folders (or split-folders) "
-                f"takes folders for classes whatever their names, --ignore {wrong[0]} leaves one "
-                "out"
+                f"takes folders for classes whatever their names{out}"
             )
         for folder in folders:
             if reason := _inner_doubt(folder, {*called}):
                 return f"{source.where(folder.path)}: {reason}"
+    return None
+
+
+def _places(
+    source: Source, root: Folder, inner: Folder, tables: list[ImageTable], others: Mapping[str, str]
+) -> str | None:
+    """Why class folders may be places, visits and the like: a column of ids of a table says so."""
+    if hold_splits(inner):
+        return None
+    called = {*inner.folders}
+    for table in tables:
+        for name in table.names:
+            is_id = names.ID_WORDS | {"deployment", "station", "plot", "transect"}
+            words = {*normal_form(name).split("_")}
+            if name in table.labels or name == table.image or not words & is_id:
+                continue
+            if words & {*names.LABEL} or not called <= {*table.column(name)}:
+                continue
+            return (
+                f"{source.where(inner.path)}: folders {', '.join(some_of(called, SHOWN))} are what "
+                f"column {name} of {table.file} says, so they may be no classes; --layout "
+                "class-folders takes them for such; else write the class of each image in a column "
+                "label of that table"
+            )
     return None
 
 
@@ -396,8 +418,7 @@ def _without_twins(source: Source, listing: Listing, rows: Rows) -> Rows:
     first: dict[str, str] = {}
     called = {}
     for name in listing.classes:
-        plain = unicodedata.normalize("NFKC", name).casefold().strip()
-        called[name] = first.setdefault(BETWEEN_WORDS.sub(" ", plain), name)
+        called[name] = first.setdefault(plain_name(name), name)
         if called[name] != name and source.choices.ignore_case is None:
             raise UserError(
                 f"{source.where(listing.root)}: classes {called[name]!r} and {name!r} differ in "
@@ -415,6 +436,36 @@ def _without_twins(source: Source, listing: Listing, rows: Rows) -> Rows:
     )
 
 
+def _may_hold_classes(root: Folder) -> bool:
+    """Whether folders may be classes if that is said: several with images, at any depth."""
+    return sum(folder.holds_images() for folder in root.folders.values()) > 1
+
+
+def deeper(root: Folder) -> list[str]:
+    """What to try where images lie deeper than in class folders."""
+    holding = [folder for folder in root.folders.values() if folder.holds_images()]
+    if len(holding) < 2:
+        return []
+    inner = [{*_below_images(folder)} for folder in holding]
+    shared = sorted(set.intersection(*inner))
+    if len(shared) > 1:
+        return [
+            f"{', '.join(folder.name for folder in holding[:SHOWN])} hold the same folders "
+            f"({', '.join(shared[:SHOWN])}): if these are the classes, read one of them, or write "
+            "a table of images and classes; --layout class-folders takes the outer folders for "
+            "classes"
+        ]
+    return ["--layout class-folders takes these for classes, and folders in them for groups"]
+
+
+def _below_images(folder: Folder) -> list[str]:
+    """The folders in a folder, also where one of no name of its own is between."""
+    inner = [name for name, inside in folder.folders.items() if inside.holds_images()]
+    if len(inner) == 1 and names.no_classes(inner):
+        return _below_images(folder.folders[inner[0]])
+    return inner
+
+
 _OF_FOLDERS = (*(name for name in CHOICES if name not in LABEL_CHOICES), "ignore_case")
 SPLIT_FOLDERS = Reader(
     "split-folders",
@@ -426,15 +477,11 @@ SPLIT_FOLDERS = Reader(
 CLASS_FOLDERS = Reader(
     "class-folders",
     CLASS_IMAGE,
-    lambda source, root: inner_root(root, hold_classes) is not None,
+    lambda source, root: (
+        inner_root(root, hold_classes) is not None
+        or (source.choices.layout is not None and _may_hold_classes(root))
+    ),
     _from_folders(class_folders, hold_classes),
-    _OF_FOLDERS,
-)
-EUROSAT = Reader(
-    "eurosat",
-    "EuroSAT",
-    lambda source, root: bool(eurosat_folders(root)),
-    _from_folders(read_eurosat, lambda root: bool(eurosat_folders(root))),
     _OF_FOLDERS,
 )
 TABLE_OF_IMAGES = Reader("csv-table", LAYOUT, _is_table, _read_table, (*CHOICES, "ignore_case"))

@@ -85,8 +85,12 @@ class ImageTable:
         return [row[place] for row in self.rows]
 
 
-def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[str, str]]:
+def find_tables(
+    source: Source, root: Folder, all_of_them: bool = False
+) -> tuple[list[ImageTable], dict[str, str]]:
     """The tables below `root` whose rows are images of it; of the others, why they are not read.
+
+    Of those that are often no tables (texts, JSON) only what seems to be one, or `all_of_them`.
 
     UserError where what was chosen fits no table.
     """
@@ -103,6 +107,7 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
         elif (
             not path.lower().endswith(OFTEN_OTHER)
             or source.choices.table is not None
+            or all_of_them
             or names.tells(path)
         ):
             others[path] = found
@@ -149,7 +154,7 @@ def _tables_of(source: Source, root: Folder) -> Iterator[tuple[str, Csv | str]]:
             continue
         alike[(PurePosixPath(path).parent, form_of(path), *table.names)][path] = table
     for path, _, _ in root.below() if source.choices.table is None else ():
-        if (reason := names.NOT_READ.get(PurePosixPath(path).suffix.lower())) is not None:
+        if (reason := names.not_read(path)) is not None:
             yield path, f"is not read ({reason})"
     for shards in alike.values():
         rows = [row for table in shards.values() for row in table.rows]
@@ -248,7 +253,7 @@ def _image_column(table: Csv, choices: Choices, finder: ImageFinder) -> str | No
             best = [name for name, share in meant.items() if share == most]
             places = [table.names.index(name) for name in best]
             if all(len({_found(finder, row[place]) for place in places}) == 1 for row in rows):
-                return best[0]
+                return column_called(best, names.IMAGE) or max(best, key=bool)
             if (known := column_called(best, names.IMAGE)) is not None:
                 return known
             told = " and ".join(map(repr, best))
@@ -280,7 +285,7 @@ def _with_columns(
     if not chosen and (told := next((n for n in labels if _measures(cells[n])), None)):
         return f"has {told!r}, numbers with decimals; as classes: --label-column {told!r}"
     flags = _flags(free, cells)
-    if not chosen and not any(cell for name in labels for cell in cells[name]):
+    if not chosen and not any(cell not in ("", "-1") for name in labels for cell in cells[name]):
         labels, sure = (), False  # a test set whose classes are not published
     contrary = []
     if sure and not chosen and len(labels) == 1:
@@ -348,7 +353,9 @@ def _labels(
 ) -> tuple[tuple[str, ...], bool]:
     """The columns of classes, and whether that is sure: declared in the file, or known by name."""
     first = column_called(declared, names.LABEL) or next(iter(declared), None)
-    first = first or column_called(free, names.LABEL)
+    is_place = column_called(cells, ("x",)) is not None  # then y is its other coordinate
+    called = [name for name in free if not (is_place and normal_form(name) == "y")]
+    first = first or column_called(called, names.LABEL)
     if first is not None:
         return (first,), True
     free = [name for name in free if not _is_index(name, cells[name])]

@@ -17,11 +17,6 @@ OBJECTNET_LAYOUT = "ObjectNet"
 V2_FOLDER = re.compile(r"0|[1-9]\d{0,2}")
 V2_FOLDERS = {str(number) for number in range(1000)}
 WNID = re.compile(r"n\d{8}")
-SHIFT_NAMES = re.compile(
-    r"(imagenet[-_ ]?)?sketch|imagenet[-_ ]?[ar]|imagenet[-_ ]?v2.*", re.IGNORECASE
-)
-#: Of ImageNet-A and of ImageNet-R.
-SHIFT_CLASSES = 200
 IMAGES, MAPPINGS = "images", "mappings"
 #: By folder the label; by label the names of ImageNet's classes, '; ' between them.
 FOLDER_LABELS, IMAGENET_NAMES = "folder_to_objectnet_label.json", "objectnet_to_imagenet_1k.json"
@@ -71,10 +66,8 @@ def _read_v2(source: Source, root: Folder) -> Listing:
 
 
 def _is_wnid_shift(source: Source, root: Folder) -> bool:
-    """Wnid folders in a folder with the name of a shift, or 200 of them."""
-    wnids = len(root.folders) >= 2 and all(map(WNID.fullmatch, root.folders))
-    named = SHIFT_NAMES.fullmatch(root.name) is not None
-    return wnids and (named or len(root.folders) == SHIFT_CLASSES)
+    """Wnid folders alone."""
+    return len(root.folders) >= 2 and all(map(WNID.fullmatch, root.folders))
 
 
 def _read_wnid_shift(source: Source, root: Folder) -> Listing:

@@ -123,7 +123,6 @@ APTOS = KnownTable(
     ("id_code", "diagnosis"),
     images="train_images",
 )
-TABLES = [table.reader() for table in (HAM10000, SIIM_ISIC, CASSAVA, APTOS)]
 
 HPA_LAYOUT, HPA_TABLE, HPA_COLUMNS = "HPA", "train.csv", ("Id", "Target")
 HPA_STAINS = ("red", "green", "blue", "yellow")
@@ -209,3 +208,5 @@ CCT20 = Reader(
     _read_cct20,
     ("test_part",),
 )
+#: All of them; the key of each is the name of its dataset in the catalogue.
+READERS = (*(table.reader() for table in (HAM10000, SIIM_ISIC, CASSAVA, APTOS)), HPA, CCT20)

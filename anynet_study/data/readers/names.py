@@ -75,8 +75,18 @@ TELLING = {
     *(*PARTS, *OF_SPLITS, "label", "labels", "ann", "annotation", "annotations", "meta"),
     *("metadata", "list", "lists", "attr", "attributes", "dataset"),
 }
-#: Files that may say classes and are not read.
+#: Files that may hold images or say classes and are not read: the reason, and the way out.
 NOT_READ = {
+    **dict.fromkeys((".heic", ".heif"), "HEIC photos are not read: convert them to JPEG"),
+    **dict.fromkeys((".dcm", ".dicom"), "DICOM is not read: write PNG files (pydicom, Pillow)"),
+    **dict.fromkeys((".svg", ".pdf"), "a drawing: convert it to PNG"),
+    **dict.fromkeys(
+        (".arrow", ".feather"),
+        "Arrow, as save_to_disk writes, is not read: load_from_disk(FOLDER).to_parquet(FILE)",
+    ),
+    **dict.fromkeys(
+        (".tfrecord", ".tfrecords"), "TFRecord is not read: write images in class folders"
+    ),
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet: save it as CSV"),
     **dict.fromkeys((".pkl", ".pickle"), "a pickle, which can run code: save it as CSV or .npz"),
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), OF_HDF5),
@@ -84,8 +94,10 @@ NOT_READ = {
     ".gz": "compressed: unpack it",
     ".mat": "variables of MATLAB: save the classes as CSV",
 }
-#: Ranges of numbers: parts of a long list of images.
+#: Ranges of numbers: parts of a long list of images; days and months; folders of cameras (DCIM).
 RANGE = re.compile(r"\d+_\d+")
+DAY = re.compile(r"(19|20)\d\d_?[01]\d(_?[0-3]\d)?|[0-3]?\d_[0-3]?\d_(19|20)\d\d")
+OF_CAMERA = re.compile(r"\d{3}_?(?!.*(class|type|kind))[a-z][a-z0-9_]{3,4}")
 #: A file beside the image of the first group: a mask of it, and so on.
 OF_ANOTHER = re.compile(
     r"(.+?)[ _-](?:mask|seg|segmentation|gt|ground ?truth|thumb|thumbnail|annotation|overlay)s?"
@@ -117,6 +129,11 @@ def part_in(path: str) -> str | None:
     return None
 
 
+def not_read(name: str) -> str | None:
+    """Why a file of this name is not read, though it may hold images or classes."""
+    return NOT_READ.get(PurePosixPath(name).suffix.lower())
+
+
 def _words(name: str) -> list[str]:
     return re.findall(r"[^\W\d_]+|\d+", normal_form(name))
 
@@ -136,8 +153,14 @@ def no_classes(names: Collection[str]) -> list[str]:
     marked = [name for name in names if OF_NO_CLASS & set(words[name])]
     pure = [name for name in marked if not rests[name]]
     joined = {name: normal_form(name).replace("_", "") for name in names}
+    plain = [normal_form(name) for name in names]
+    if any(all(map(kind.fullmatch, plain)) for kind in (RANGE, DAY)):
+        return list(names)
+    numbered = {name[:3] for name in plain}
+    if all(map(OF_CAMERA.fullmatch, plain)) and len({n.lstrip("0123456789") for n in plain}) == 1:
+        return list(names) if len(numbered) == len(plain) else []
     forms = any(rests.values()) and all({*rests[n]} <= FORMS or joined[n] in FORMS for n in names)
-    if forms or all(RANGE.fullmatch(normal_form(name)) for name in names):
+    if forms:
         return list(names)
     splits = [name for name in names if set(words[name]) & set(PARTS)]
     ids = [n for n in names if ID_WORDS & {*rests[n]} and any(map(str.isdigit, words[n]))]

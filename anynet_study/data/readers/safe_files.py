@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from anynet_study.core.errors import UserError, first_line
 from anynet_study.core.sheets import (
     JSON_LINES,
+    NO_WIDTH,
     SEPARATORS,
     SEVERAL,
     Csv,
@@ -59,12 +60,20 @@ def read_records(source: Source, name: str, separators: Sequence[str] = SEPARATO
         table = parse_csv(where, content, separators=separators, fewest=1)
     if len(table.rows) > MAX_ROWS:
         raise UserError(f"{where}: not a readable table (more than {MAX_ROWS} rows)")
-    rows = [[cell.strip() for cell in row] for row in table.rows]
+    rows = [[_plain(cell) for cell in row] for row in table.rows]
     return Csv(table.names, rows, table.first_row)
+
+
+def _plain(cell: str) -> str:
+    """A cell without blanks around it, and without characters that have no width."""
+    return (cell if cell.isascii() else cell.translate(NO_WIDTH)).strip()
 
 
 def _json_records(where: str, content: Any) -> Csv:
     """A table in JSON; also a mapping of images to classes, and COCO's annotations."""
+    first = content[0] if isinstance(content, list) and content else None
+    if isinstance(first, dict) and {"data", "annotations"} <= first.keys():
+        raise UserError(f"{where}: Label Studio's full export: export JSON-MIN or CSV instead")
     if isinstance(content, dict) and {"images", "annotations"} <= content.keys():
         content = _annotated(where, content)
     elif isinstance(content, dict) and content:

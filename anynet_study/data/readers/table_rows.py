@@ -15,10 +15,12 @@ from anynet_study.data.readers.listing import Example, Listing, Unread
 from anynet_study.data.source.source import Choices, Source
 from anynet_study.data.source.tree import Folder
 
-#: Cells of a column of classes where there is none.
+#: Cells of a column of classes where there is none; where classes are numbers from 0, -1 too.
 NO_CLASS = {"", "na", "n/a", "nan", "null"}
+UNLABELLED = "-1"
 #: What cells with several classes may have between them. The last are in names of classes as well,
 #: if not all that they part are classes.
+MOST_TAGGED = 2000
 MARKS, UNSURE_MARKS = "|;", ",/+& "
 
 
@@ -42,12 +44,15 @@ class Rows:
     broken: list[Unread]
     #: Images that are listed, but left out as the user declares: of no part, or of no class.
     left: int = 0
+    #: Rows that say again what an earlier one says of their image.
+    repeated: int = 0
 
 
 def read_rows(source: Source, root: Folder, tables: Sequence[ImageTable]) -> Rows:
     """What `tables` say of the images, each of which is in one row.
 
-    Rows of an image that is not there, and that repeat an image, are broken.
+    Rows of an image that is not there are broken. One that repeats what an earlier one says, as
+    each box of a class in an image does, is counted.
     """
     rows = Rows({}, [])
     for table in tables:
@@ -68,8 +73,11 @@ def read_rows(source: Source, root: Folder, tables: Sequence[ImageTable]) -> Row
                 known = rows.images[image].labels
                 if known != classes:
                     told = " and ".join(repr(", ".join(found)) for found in (known, classes))
-                    raise UserError(f"{where}: {image} is listed twice, as {told}")
-                rows.broken.append(Unread(image, f"{table.file} lists it twice"))
+                    raise UserError(
+                        f"{where}: {image} is listed twice, as {told}; an image of several classes "
+                        "has them in one row, with a mark between them: --label-separator"
+                    )
+                rows.repeated += 1
             elif part != names.NONE and (classes or not table.labels):
                 rows.images[image] = Row(classes, group, part)
             else:
@@ -112,8 +120,9 @@ def with_no_class(
 def _in_cells(where: str, table: ImageTable, separator: str | None) -> list[tuple[str, ...]]:
     """The classes in each cell of one column; UserError where a cell may have several."""
     cells = [" ".join(cell.split()) for cell in table.column(table.labels[0])]
-    if all(re.fullmatch(r"-?\d+\.0", cell) for cell in cells if cell):
+    if all(re.fullmatch(r"-?\d+(\.0)?", cell) for cell in cells if cell):
         cells = [cell.removesuffix(".0") for cell in cells]
+        cells = ["" if cell == UNLABELLED and "0" in cells else cell for cell in cells]
     if separator or any(SEVERAL in cell for cell in cells):
         split = (cell.split(separator or SEVERAL) for cell in cells)
         parts = ([part.strip(" []'\"" if separator else " ") for part in row] for row in split)
@@ -125,6 +134,16 @@ def _in_cells(where: str, table: ImageTable, separator: str | None) -> list[tupl
             f"--label-separator {mark!r} what is between them, or that it is nothing: ''"
         )
     return [() if cell.lower() in NO_CLASS else (cell,) for cell in cells]
+
+
+def _are_tags(cells: set[str]) -> bool:
+    """Whether cells are sets of words, of which some hold others: clear haze, clear haze road.
+
+    One word alone in another cell may be a name of a class in a longer one (bear, brown bear).
+    """
+    words = [frozenset(cell.split()) for cell in cells]
+    several = [found for found in words if len(found) > 1]
+    return any(one < other for one in several for other in words)
 
 
 def _mark(cells: set[str]) -> str | None:
@@ -140,7 +159,7 @@ def _mark(cells: set[str]) -> str | None:
         parts = {part.strip() for cell in joined for part in cell.split(mark)}
         if joined and parts <= cells:
             return mark
-    return None
+    return " " if len(cells) <= MOST_TAGGED and _are_tags(cells) else None
 
 
 def _parts(where: str, table: ImageTable, choices: Choices, several: bool) -> list[str | None]:
@@ -203,11 +222,20 @@ def listing_of(
         also = tuple(sorted(number[label] for label in others))
         example = Example(image, number[first], row.group, also=also, **row.more)
         parts[row.part or "train"].append(example)
-    train, test = parts["train"], parts["test"] or parts["validation"] or None
+    train, notes = parts["train"], list[str]()
     if not train:
         raise UserError(f"{source.where(root.path)}: the table has no training image")
+    if _is_placeholder(parts["test"], train):
+        only = found[parts["test"][0].label]
+        notes = [f"test split left out: all its images are of one class, {only!r}: a placeholder?"]
+        parts["test"] = []
+        more |= {} if parts["validation"] else {"splits_from": ""}
+    test = parts["test"] or parts["validation"] or None
     unused = parts["validation"] if parts["test"] else []
-    notes = [f"{counted(len(unused), 'image')} for validation not read"] if unused else []
+    notes += [f"{counted(len(unused), 'image')} for validation not read"] if unused else []
+    notes += [f"{counted(rows.repeated, 'row')} repeat an image of the same class"] * (
+        rows.repeated > 0
+    )
     several = any(len(row.labels) > 1 for row in rows.images.values())
     own: dict[str, Any] = {
         "multi_label": several,
@@ -215,3 +243,8 @@ def listing_of(
         "notes": tuple(notes),
     }
     return Listing.found(layout, root, found, train, test, **(own | more))
+
+
+def _is_placeholder(test: Sequence[Example], train: Sequence[Example]) -> bool:
+    """Whether all of several test images have one class, where those of training have several."""
+    return len(test) > 1 and len({e.label for e in test}) == 1 < len({e.label for e in train})

@@ -25,7 +25,7 @@ from anynet_study.data.source.member import Member
 #: A JPEG of more pixels is decoded at 1/2, 1/4 or 1/8 where that leaves twice what is needed.
 LARGE_PIXELS = 1 << 22
 #: What the decoder may try, whatever the file is called (ImageNet has a PNG named .JPEG).
-FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM", "AVIF")
 #: Modes of grey images of 16 bits.
 SIXTEEN_BITS = ("I", "I;16", "I;16B", "I;16L")
 WHITE = (255, 255, 255, 255)
@@ -59,10 +59,21 @@ def open_image(content: bytes, needed: int | None = None) -> Image.Image:
         except UnreadableImageError:
             raise
         except UnidentifiedImageError as error:
-            raise UnreadableImageError("not an image of a known format") from error
+            raise UnreadableImageError(_unidentified(content)) from error
         except Exception as error:  # decoders raise nearly anything on hostile bytes
             reason = first_line(error)
             raise UnreadableImageError(reason) from error
+
+
+def _unidentified(content: bytes) -> str:
+    """Why no decoder knows a file, and the way out where there is one."""
+    if content.startswith(b"version https://git-lfs"):
+        return "a pointer of Git LFS in place of the image: fetch the images by git lfs pull"
+    if content[4:12] in (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftyphevc"):
+        return "a HEIC photo: convert it to JPEG"
+    if content[128:132] == b"DICM":
+        return "a DICOM file: write PNG files (pydicom, Pillow)"
+    return "not an image of a known format"
 
 
 def _check_length(image: Image.Image, length: int) -> None:
@@ -86,12 +97,15 @@ def _upright(image: Image.Image) -> Image.Image:
 def to_rgb(image: Image.Image) -> Image.Image:
     """One rule for each kind of pixel.
 
-    Alpha (also of a palette): over white. Palette, grey, CMYK, YCbCr: converted. 16-bit grey:
-    the full range 0..65535 scaled to 0..255 (16-bit colour is reduced by the decoder). Anything
-    else, such as floating-point pixels, is refused.
+    Alpha (also of a palette): over white, unless most of its pixels are neither opaque nor
+    transparent: then it is another band, and left out. Palette, grey, CMYK, YCbCr: converted.
+    16-bit grey: the full range 0..65535 scaled to 0..255 (16-bit colour is reduced by the decoder).
+    Anything else, such as floating-point pixels, is refused.
     """
     if image.mode in SIXTEEN_BITS:
         return _from_16_bit(image)
+    if not _is_alpha(image):
+        return (image if image.mode == "RGBA" else image.getchannel("L")).convert("RGB")
     if image.has_transparency_data:
         canvas = Image.new("RGBA", image.size, WHITE)
         return Image.alpha_composite(canvas, image.convert("RGBA")).convert("RGB")
@@ -102,15 +116,40 @@ def to_rgb(image: Image.Image) -> Image.Image:
     raise UnreadableImageError(f"pixels of mode {image.mode}")
 
 
-def highest_of_16_bits(content: bytes) -> int | None:
-    """The highest pixel of a grey image of 16 bits; None for any other file."""
+def _is_alpha(image: Image.Image) -> bool:
+    """Whether most pixels of a fourth channel are opaque or transparent.
+
+    Else it is another band, such as near infrared, which GDAL writes as alpha by default.
+    """
+    if image.mode not in ("RGBA", "LA"):
+        return True
+    alpha = np.asarray(image.getchannel("A"))
+    return 2 * int(((alpha > 0) & (alpha < 255)).sum()) <= alpha.size
+
+
+class Peculiar(NamedTuple):
+    """What is unusual of an image file."""
+
+    #: The lowest and highest pixel of one of 16 bits; of colour to the next 256.
+    range_of_16_bits: tuple[int, int] | None = None
+    #: Whether its alpha channel is none.
+    has_fourth_channel: bool = False
+
+
+def peculiar(content: bytes) -> Peculiar:
+    """What is unusual of the bytes of an image file, as far as they can be read."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
             with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-                return int(np.asarray(image).max()) if image.mode in SIXTEEN_BITS else None
+                deep = image.mode == "RGB" and any(";16" in str(tile[3]) for tile in image.tile)
+                if image.mode not in SIXTEEN_BITS and not deep:
+                    return Peculiar(None, not _is_alpha(image))
+                pixels = np.asarray(image).astype(np.int64)
+                pixels = 256 * pixels if deep else pixels
+                return Peculiar((int(pixels.min()), int(pixels.max()) + 255 * deep))
         except Exception:  # decoders raise nearly anything on hostile bytes
-            return None
+            return Peculiar()
 
 
 def _from_16_bit(image: Image.Image) -> Image.Image:

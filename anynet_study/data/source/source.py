@@ -38,6 +38,8 @@ class Choices:
     split_column: str | None = None
     #: What the words of the column of splits mean, such as 0=train,1=validation,2=test.
     split_values: str | None = None
+    #: What paths of the images of one group have in common: a pattern; "none": no groups.
+    group_pattern: str | None = None
     #: What is between several classes in one cell.
     label_separator: str | None = None
     #: What the class of images without one is called; "none" leaves them out.
@@ -78,7 +80,7 @@ class Choices:
 
 
 #: Choices that every layout heeds.
-OF_ALL_LAYOUTS = ("layout", "ignore")
+OF_ALL_LAYOUTS = ("layout", "ignore", "group_pattern")
 #: Nothing chosen.
 NO_CHOICES = Choices()
 
@@ -155,7 +157,11 @@ class Source:
             return None
         members = dict(self.members)
         for name, inside in self._unpacked(archives, self.workspace):
-            members |= {f"{archive_stem(name)}/{path}": m for path, m in inside.items()}
+            stem = archive_stem(name)
+            own = f"{stem.rpartition('/')[2]}/"  # cat.zip may hold cat/...
+            doubled = all(path.startswith(own) for path in inside)
+            inside = {path.removeprefix(own * doubled): m for path, m in inside.items()}
+            members |= {f"{stem}/{path}": m for path, m in inside.items()}
             if not name.lower().endswith(parquet.ENDING):
                 members.pop(name, None)
         # The classes of a Parquet file's images are in the file itself.

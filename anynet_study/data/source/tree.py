@@ -9,7 +9,7 @@ from pathlib import Path
 
 IMAGE_SUFFIXES = (
     *(".jpg", ".jpeg", ".jfif", ".jpe", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"),
-    *(".ppm", ".pgm", ".pbm", ".pnm"),
+    *(".ppm", ".pgm", ".pbm", ".pnm", ".avif"),
 )
 #: Of operating systems, network drives and photo programs, in lower case.
 LITTER = {

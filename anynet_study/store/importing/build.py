@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +43,8 @@ class Files:
     predictions: Sequence[tuple[str, Path]] = ()
     #: By dataset: file of its true classes.
     labels: Mapping[str, Path] = field(default_factory=dict)
+    #: By table: the dataset of its values, where they are on one.
+    datasets: Mapping[Path, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class ImportReport:
     described: tuple[str, ...]
     #: Median of these errors on each dataset that has any, in percent.
     medians: Mapping[str, float]
+    #: What each column of the tables was taken for.
+    accounts: tuple[TableAccount, ...] = ()
 
 
 def import_results(files: Files, out: Path, options: ImportOptions, known: Known) -> ImportReport:
@@ -78,7 +82,8 @@ def import_results(files: Files, out: Path, options: ImportOptions, known: Known
         contents, records = _put_together(found, known)
         with creating(temporary, out) as file:
             write_store(file, contents, records, arrays)
-    return report_of(out)
+    accounts = tuple(source.account for source in found if source.account is not None)
+    return replace(report_of(out), accounts=accounts)
 
 
 def understood_tables(files: Files, options: ImportOptions, known: Known) -> list[TableAccount]:
@@ -90,7 +95,11 @@ def understood_tables(files: Files, options: ImportOptions, known: Known) -> lis
     if not tables:
         raise UserError("--dry-run: name at least one table")
     return [
-        understand(read_sheet(path, options.separator, options.encoding), options, known).account
+        understand(
+            read_sheet(path, options.separator, options.encoding),
+            replace(options, dataset=files.datasets.get(path, "")),
+            known,
+        ).account
         for path in tables
         if not path.is_dir()
     ]
@@ -115,7 +124,7 @@ def _read(
     files: Files, options: ImportOptions, known: Known, arrays: RunArrays
 ) -> Iterator[ImportedFile]:
     paths = [*files.tables, *(path for _, path in files.predictions)]
-    labels = _journal_names(paths)
+    labels, order = _journal_names(paths), dict[str, list[str]]()
     for path in files.tables:
         place = checked_bundle(path) if path.is_dir() else path
         if place.suffix.lower() in STORES:
@@ -123,10 +132,12 @@ def _read(
             with open_store(place) as file:
                 yield stored_file(place, file, arrays)
         else:
-            yield table_file(place, labels[path], options, known, arrays)
+            own = replace(options, dataset=files.datasets.get(path, ""))
+            yield table_file(place, labels[path], own, known, arrays)
     for dataset, path in files.predictions:
         truth = files.labels.get(dataset)
-        yield predictions_file(path, dataset, labels[path], truth, options.recipe, known, arrays)
+        told = path, dataset, labels[path], truth, options.recipe, known, arrays, order
+        yield predictions_file(*told)
 
 
 def _journal_names(paths: Sequence[Path]) -> dict[Path, str]:
@@ -180,6 +191,10 @@ def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
     """Refuse a cell that two files have, among runs that are analysed, or a run_id of two files."""
     runs = records.runs
     names = ("architecture", "dataset", "recipe")
+    planned = runs.select([*names, "replicate"]).filter(runs["planned"].cast(pa.bool_()))
+    once = planned.group_by([*names, "replicate"], use_threads=False).aggregate([])
+    if len(once) == len(planned) and len(runs["run_id"].unique()) == len(runs):
+        return
     cells = to_pandas(runs.select([*names, "replicate"]))
     analysed = cells[np.asarray(runs["planned"], bool)]
     pair = first_repeat(analysed) or first_repeat(pd.DataFrame({"id": runs["run_id"].to_pandas()}))
@@ -189,7 +204,12 @@ def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
     rows = runs["row"].to_numpy()[list(pair)]
     files = dict.fromkeys(found[place].name for place in np.searchsorted(counts, rows, "right"))
     model, dataset = (runs[name][pair[0]].as_py() for name in names[:2])
-    raise UserError(f"{model} on {dataset} is there twice, in {' and in '.join(files)}")
+    hint = (
+        "; where each file has a test set of its own, say which: NAME=FILE in place of FILE"
+        if len(files) > 1
+        else ""
+    )
+    raise UserError(f"{model} on {dataset} is there twice, in {' and in '.join(files)}{hint}")
 
 
 def _metrics(records: Arranged) -> dict[str, str]:

@@ -1,15 +1,19 @@
-"""What the columns of a table mean: long or wide, and which column is what."""
+"""How a table is read: what is declared of it, and the columns that its structure needs.
+
+Which columns of numbers are datasets is for `evidence` to say.
+"""
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from anynet_study.core.errors import UserError, some_of
-from anynet_study.core.sheets import Cell, Sheet, column_called, normal_form
+from anynet_study.core.sheets import Sheet, column_called, normal_form, quoted
 
 Quantity = Literal["error", "accuracy"]
 Unit = Literal["percent", "fraction"]
@@ -26,11 +30,21 @@ class ImportOptions:
     ignore: tuple[str, ...] = ()
     #: Of a wide table the columns that are datasets; all others describe the models then.
     datasets: tuple[str, ...] = ()
+    #: Columns that hold errors, in a table whose other datasets are accuracies.
+    errors: tuple[str, ...] = ()
+    #: Rows that are no models, by name; "none" says that all are.
+    ignore_rows: tuple[str, ...] = ()
+    #: Of several rows of one model, the one with the highest number in this column counts.
+    last: str = ""
+    #: Whether rows are datasets, and columns models.
+    transpose: bool | None = None
+    #: The dataset of a table of one column of values; "": what the table calls it.
+    dataset: str = ""
     quantity: Quantity | None = None
     #: What values are where nothing says it, unless they look like the other; None: refused.
     assumed: Quantity | None = None
     unit: Unit | None = None
-    #: "top1" or "top5": of the values; of a table with a column metric, the rows to import.
+    #: Of the values, such as "top1"; of a table with a column metric, the rows to read.
     metric: str | None = None
     #: Name of the recipe that the models were trained with, where no column says.
     recipe: str = "imported"
@@ -52,57 +66,29 @@ ALIASES = {
     "replicate": ("replicate", "seed"),
     "recipe": ("recipe",),
 }
+#: Of a tidy table: the column of values whose meaning the column metric says.
+VALUES = ("value", "score", "result")
 #: Columns of a run that only long tables have.
 LONG_ONLY = ("metric", "seconds", "started", "host", "device", "torch_version", "code_version")
 RUN_COLUMNS = ("replicate", "recipe", *LONG_ONLY)
 #: Of an error that is the mean over trainings: their standard deviation and number.
 SPREAD = ("std", "n")
-MAPPABLE = ("model", "dataset", "error", "accuracy", *SPREAD, *RUN_COLUMNS)
+#: What a model costs, under the names that analyses know.
+SIZES = ("parameters", "flops", "activations")
+MAPPABLE = ("model", "dataset", "error", "accuracy", *SPREAD, *RUN_COLUMNS, *SIZES)
 
 #: Columns that describe a model and are no errors on a dataset of that name.
-NUMBERS = (
-    *("stem_width", "se_ratio", "weight", "sampling_weight", "flops", "parameters", "activations"),
-    *("params", "macs", "gflops", "resolution", "year"),
-)
-TEXTS = ("stem", "block", "source", "family")
-#: Words of names of columns that are no accuracies, unless a word of accuracies is beside them.
-OF_NO_ACCURACY = {
-    *("flops", "gflops", "mflops", "flop", "gflop", "macs", "gmacs", "mmacs", "madds", "adds"),
-    *("params", "param", "mparams", "parameters", "size", "resolution", "mb", "gb", "kb", "mib"),
-    *("ms", "sec", "secs", "seconds", "time", "latency", "throughput", "fps"),
-    *("year", "epoch", "epochs", "lr", "batch", "decay", "dropout", "layers", "passes", "seed"),
-    *("average", "avg", "mean", "pct", "learning", "momentum", "loss", "nll", "ece", "brier"),
-    *("mem", "vram", "hours", "gpus", "cost", "seeds", "runs", "steps", "iterations"),
-    *("iters", "heads", "channels", "blocks", "downloads", "likes", "stars", "citations"),
-    *("interpolation", "unnamed", "count", "kwh", "co2", "macts", "energy", "power", "watts"),
-    *("patch", "stride", "kernel", "tokens", "auc", "auroc", "recall"),
-    *("precision", "iou", "miou", "psnr", "ssim", "fid", "mse", "rmse", "mae"),
-}
-#: Whole names that say so; as words of longer names they may be part of a dataset's.
-NO_DATASETS = {
-    *("depth", "width", "input", "input_px", "id", "index", "no", "nr", "n", "images", "date"),
-    *("test_images", "train_images", "n_images", "num_images", "samples", "order", "version", ""),
-    *("m_ce", "mce", "m_ap", "io_u", "m_io_u", "all", "overall", "total"),
-    *("memory", "gpu_memory", "peak_memory"),
-}
-#: Such words wherever they are: the spread of an accuracy is none.
-OF_SPREAD = {"std", "stdev", "stddev", "sd", "stderr", "sem", "se", "ci", "ci95", "var", "variance"}
-NEVER_ACCURACY = {
-    *OF_SPREAD,
-    *("min", "max", "lower", "upper", "rank", "ranking", "ranks", "diff", "difference", "delta"),
-    *("gap", "gain", "drop", "improvement"),
-}
-#: And the last words of names: of counts, and of the ends of intervals.
-ENDINGS = {"n", "lo", "hi", "lcl", "ucl", "lb", "ub", "index", "idx"}
-OF_ACCURACY = {
-    *("acc", "accuracy", "accuracies", "err", "error", "errors", "top1", "top5", "top", "class"),
-}
-#: First columns of numbers that may name the models.
-OF_IDS = ("", "id", "index", "no", "nr", "number", "key", "uid")
+NUMBERS = ("stem_width", "se_ratio", "weight", "sampling_weight", *SIZES)
+#: First columns of numbers that may name the models; and those that only count rows.
+OF_IDS = ("id", "index", "no", "nr", "number", "key", "uid")
+OF_ROWS = ("", "unnamed_0")
+#: A cell that says when, not which.
+WHEN = re.compile(r"\d{4}-\d\d-\d\d.*|\d+ days.*|\d+:\d+.*")
 #: What is written between two columns that name a model together.
 AND = "+"
-#: Stands for the name of a dataset in the names of columns that are declared.
-ANY = "*"
+#: Stands for the name of a dataset in the names of columns that are declared; and for the number of
+#: a training.
+ANY, NUMBER = "*", "#"
 #: Where d1 and w1 are there, so are columns of stages: depth, width, ratio, group width, stride.
 STAGES_TOLD_BY = {"d1", "w1"}
 STAGE = re.compile(r"[dwbgs][0-9]{1,2}")
@@ -114,42 +100,18 @@ def stage_columns(columns: Collection[str]) -> list[str]:
     return [name for name in columns if staged and STAGE.fullmatch(name)]
 
 
-def describes(name: str) -> bool:
-    """Whether the name of a column says that its numbers are no accuracies.
+def matched(pattern: str, column: str) -> tuple[str, str] | None:
+    """What stands for the * and the # where a column's name is as the pattern says; else None.
 
-    >>> [describes(name) for name in ("GFLOPS", "cars_std", "cars_n", "mean accuracy", "cars")]
-    [True, True, True, False, False]
+    >>> matched("*_std", "cars_std"), matched("Run #", "Run 2"), matched("*_std", "cars")
+    (('cars', ''), ('', '2'), None)
     """
-    *_, last = listed = normal_form(name).split("_")
-    words = {*listed}
-    if normal_form(name) in NO_DATASETS or last in ENDINGS or "±" in name:
-        return True
-    return bool(words & NEVER_ACCURACY or (words & OF_NO_ACCURACY and not words & OF_ACCURACY))
-
-
-def matched(pattern: str, column: str) -> str | None:
-    """What stands for the * where a column's name is as the pattern says; else None.
-
-    >>> matched("*_std", "cars_std"), matched("*_std", "cars")
-    ('cars', None)
-    """
-    found = re.fullmatch(re.escape(pattern).replace(re.escape(ANY), "(.+)", 1), column)
-    return found[1] if found and ANY in pattern else None
-
-
-def with_joined_model(sheet: Sheet, options: ImportOptions) -> Sheet:
-    """The table with one column that names the models where --map model=A+B names two.
-
-    UserError for a column that is not there.
-    """
-    name = options.columns.get("model", "")
-    if AND not in name or name in sheet.columns:
-        return sheet
-    parts = [part.strip() for part in name.split(AND)]
-    _require_columns("--map", sheet.path, parts, sheet.columns)
-    cells = zip(*(sheet.names(part) for part in parts), strict=True)
-    joined: list[Cell] = [AND.join(map(str, row)) for row in cells]
-    return replace(sheet, columns={name: joined, **sheet.columns})
+    if not {ANY, NUMBER} & {*pattern}:
+        return None
+    plain = re.escape(pattern).replace(re.escape(ANY), "(?P<any>.+)", 1)
+    found = re.fullmatch(plain.replace(re.escape(NUMBER), r"(?P<number>\d+)", 1), column)
+    told = found.groupdict() if found else {}
+    return (told.get("any", ""), told.get("number", "")) if found else None
 
 
 class TableAccount(BaseModel):
@@ -174,6 +136,8 @@ class TableAccount(BaseModel):
     #: Columns that describe the models, and columns that were left out.
     describing: tuple[str, ...]
     ignored: tuple[str, ...]
+    #: What a user should know, one line each.
+    notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """The account for a terminal."""
@@ -188,6 +152,7 @@ class TableAccount(BaseModel):
             f"spread over trainings: {self.spread}",
             f"columns that describe models: {', '.join(self.describing) or 'none'}",
             f"columns left out: {', '.join(self.ignored) or 'none'}",
+            *(f"note: {note}" for note in self.notes),
         ]
 
 
@@ -196,8 +161,6 @@ class Roles:
     """The role of each column of a table."""
 
     model: str
-    #: Whether that is declared, or known by its name.
-    sure: bool
     #: Both None: the table is wide, one column per dataset.
     dataset: str | None
     value: str | None
@@ -208,18 +171,17 @@ class Roles:
     #: Columns known to describe the model: those that have to be numbers, and any others.
     numbers: tuple[str, ...]
     described: tuple[str, ...]
-    #: Wide: datasets, and texts that describe the model. Long: they describe it if they can.
+    #: Wide: datasets, or descriptions. Long: they describe the model if they can.
     others: tuple[str, ...]
 
 
-def roles_of(
-    path: Path, columns: Collection[str], options: ImportOptions, declared: Collection[str] = ()
-) -> Roles:
+def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = ()) -> Roles:
     """Find out the roles. What is `declared` to be a dataset is one, whatever its name says.
 
     Raises UserError if a name given to --map, --describe or --ignore is no column, and for what
     is ambiguous.
     """
+    path, columns = sheet.path, [*sheet.columns]
     _check_told(path, columns, options)
     roles = {role: name for role, name in options.columns.items() if role not in SPREAD}
     spread = [options.columns[role] for role in SPREAD if role in options.columns]
@@ -230,45 +192,66 @@ def roles_of(
         found = _known(role, [name for name in free if name not in roles.values()])
         if role not in roles and found is not None:
             roles[role] = found
-    unclaimed = (name for name in free if name not in roles.values())
-    sure = "model" in roles
-    roles.setdefault("model", next(unclaimed, ""))
     told = {role for role in ("error", "accuracy") if role in options.columns}
-    long = "dataset" in roles and bool({"error", "accuracy"} & set(roles))
+    values = column_called(free, VALUES) if {"error", "accuracy"}.isdisjoint(roles) else None
+    tidy = values is not None and _known("metric", free) is not None
+    long = "dataset" in roles and (tidy or bool({"error", "accuracy"} & set(roles)))
     if not long and (told or "dataset" in roles):
         missing = "error=COLUMN or accuracy=COLUMN" if "dataset" in roles else "dataset=COLUMN"
         raise UserError(
-            f"{path}: a long table needs --map {missing} too; {_listed(columns)} (if it has a "
-            "row for each dataset and a column for each model, swap its rows and columns)"
+            f"{path}: a long table needs --map {missing} too; {_listed(columns)} (a table with a "
+            "row for each dataset and a column for each model: swap its rows and columns by "
+            "--transpose)"
         )
-    quantity = _quantity(path, roles, told, options) if long else None
+    if "model" not in roles:
+        roles["model"] = _names(sheet, [name for name in free if name not in roles.values()])
+    quantity = _quantity(path, roles, told, options) if long and not tidy else None
+    value = values if long and tidy else roles[quantity] if quantity else None
     wanted = RUN_COLUMNS if long else ("replicate", "recipe")
     run = {role: name for role in wanted if (name := roles.get(role) or _known(role, free))}
-    core = {roles["model"], *run.values()} | (
-        {roles["dataset"], roles[quantity]} if quantity else set()
-    )
-    beside = f"{roles[quantity]}_std" if quantity else ""
-    rest = [name for name in free if name not in {*core, beside}]
-    free = [name for name in rest if name not in declared]
-    numbers = tuple(name for name in free if name in {*NUMBERS, *stage_columns(rest)})
-    plain = {normal_form(name) for name in columns}
-    ends = {f"{name}_{end}" for name in plain for end in ("low", "high")}  # cars, cars_low
-    said = {name for name in free if describes(name) or normal_form(name) in ends}
-    texts = tuple(name for name in free if name in TEXTS or (name in said and not long))
-    if options.datasets:
-        numbers = tuple(name for name in numbers if name not in options.datasets)
-        known = {*options.datasets, *numbers}
-        texts = tuple(name for name in rest if name not in known)
+    core = {roles["model"], *run.values(), value, f"{value}_std"}
+    core |= {roles["dataset"]} if long else set()
+    rest = [name for name in free if name not in core]
+    known = {*NUMBERS, *stage_columns(rest)} - {*declared, *options.datasets}
     return Roles(
         model=roles["model"],
-        sure=sure or normal_form(roles["model"]) in OF_IDS,
-        dataset=roles["dataset"] if quantity else None,
-        value=roles[quantity] if quantity else None,
+        dataset=roles["dataset"] if long else None,
+        value=value,
         quantity=quantity,
         run=run,
-        numbers=numbers,
-        described=(*options.describe, *texts),
-        others=tuple(name for name in rest if name not in {*numbers, *texts}),
+        numbers=tuple(name for name in rest if name in known),
+        described=options.describe,
+        others=tuple(name for name in rest if name not in known),
+    )
+
+
+def _names(sheet: Sheet, free: list[str]) -> str:
+    """The column that names the models: the first one, or the one of texts beside row numbers.
+
+    UserError where the first holds numbers that are no ids, or only counts rows.
+    """
+    if not free:
+        return ""
+    texts_in = np.isinf(sheet.read_as_numbers(free[0])).any()
+    if texts_in or not len(sheet) or normal_form(free[0]) in OF_IDS:
+        return free[0]
+    texts = [name for name in free if sheet.is_text(name)]
+    naming = [n for n in texts if len({*sheet.columns[n]}) == len(sheet)]
+    naming = [n for n in naming if not any(WHEN.fullmatch(str(c)) for c in sheet.columns[n])]
+    if normal_form(free[0]) in OF_ROWS and not texts:
+        return free[0]
+    if normal_form(free[0]) in OF_ROWS and len(naming) == 1:
+        return naming[0]
+    hint = f" such as --map model={quoted(naming[:1] or texts[:1])}" if texts else ""
+    epochs = column_called(free, ("epoch", "step", "iteration"))
+    told = (
+        f"; a row for each {epochs} is the history of one model: its table needs a row per model"
+        if epochs
+        else ""
+    )
+    raise UserError(
+        f"{sheet.path}: the first column, {free[0]!r}, holds numbers, no names of models; say "
+        f"which column names them with --map model=COLUMN{hint}{told}"
     )
 
 
@@ -293,30 +276,31 @@ def _check_told(path: Path, columns: Collection[str], options: ImportOptions) ->
         "--describe": options.describe,
         "--ignore": options.ignore,
         "--dataset-columns": options.datasets,
+        "--error-columns": options.errors,
+        "--last": [options.last] if options.last else [],
     }
     for option, names in asked.items():
-        _require_columns(option, path, names, columns)
+        require_columns(option, path, names, columns)
 
 
-def _require_columns(
+def require_columns(
     option: str, path: Path, names: Collection[str], columns: Collection[str]
 ) -> None:
+    """UserError for the first of the names given to an option that is no column."""
     for name in names:
         if name not in columns:
             raise UserError(f"{option}: {path} has no column {name!r}; {_listed(columns)}")
 
 
 def _known(role: str, columns: Collection[str]) -> str | None:
-    if role not in ALIASES:
-        return role if role in columns else None
-    return column_called(columns, ALIASES[role])
+    return column_called(columns, ALIASES.get(role, (role,)))
 
 
 def _quantity(
     path: Path, roles: Mapping[str, str], told: set[str], options: ImportOptions
 ) -> Quantity:
     """Which of the columns error and accuracy holds the values of a long table."""
-    there = told or {role for role in get_args(Quantity) if role in roles}
+    there = told or {role for role in ("error", "accuracy") if role in roles}
     if len(there) == 2 and options.quantity:
         there = {options.quantity}
     if len(there) == 2:

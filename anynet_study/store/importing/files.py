@@ -4,16 +4,19 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.core.files import sha256_of
 from anynet_study.core.metrics import CURVES
+from anynet_study.store.importing.columns import TableAccount
 from anynet_study.store.layout import COLUMNS
 from anynet_study.store.predictions import (
     Truth,
@@ -26,6 +29,8 @@ from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import evaluations_table, read_curve, run_column, study_names
 
+#: What a run of which nothing else is known is specified by, and runs that are so at once.
+NAMES, BLOCK = ("architecture", "dataset", "recipe"), 100_000
 #: Columns of evaluations that are copied.
 _EVALUATIONS = ("run_id", *(name for name in COLUMNS["evaluations"] if name != "run"))
 
@@ -50,6 +55,8 @@ class ImportedFile:
     evaluations: Sequence[str] = ()
     #: By dataset, where there are predictions.
     truths: Mapping[str, Truth] = field(default_factory=dict)
+    #: Of a table: what its columns were taken for.
+    account: TableAccount | None = None
 
 
 def named_records(
@@ -68,39 +75,49 @@ def named_records(
     )
     once = {"trainings": np.ones(count, np.int32)}
     known = {**dict.fromkeys(TEXTS, ""), **unknown, **nothing, **once, **columns}
-    specs = _specifications(records_table(known, count))
-    lengths = np.array([len(spec) for spec in specs], np.int64)
-    values: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {
-        "spec": (np.frombuffer(b"".join(specs), np.uint8), lengths)
-    }
     images = 0 if predictions is None else predictions.shape[1]
-    if predictions is not None:
-        values["predictions"] = predictions.reshape(-1), np.full(count, images)
-    arrays.append(values, count)
-    ids = [hashlib.blake2b(spec, digest_size=8).hexdigest() for spec in specs]
+    named = records_table({name: known[name] for name in (*NAMES, "replicate")}, count)
+    ids, lengths = list[str](), list[NDArray[np.int64]]()
+    for first in range(0, count, BLOCK):
+        texts, ends = _specifications(named.slice(first, BLOCK))
+        lengths.append(np.diff(ends))
+        values: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {"spec": (texts, lengths[-1])}
+        if predictions is not None:
+            part = predictions[first : first + BLOCK]
+            values["predictions"] = part.reshape(-1), np.full(len(part), images)
+        arrays.append(values, len(lengths[-1]))
+        read, digest = texts.data, hashlib.blake2b
+        ids += [digest(read[a:b], digest_size=8).hexdigest() for a, b in pairwise(ends.tolist())]
     own = {
         "record_kind": "run",
         "run_id": pa.array(ids, pa.string()),
         "status": "completed",
         "predicted": np.full(count, images, np.int32),
-        "spec_bytes": lengths,
+        "spec_bytes": np.concatenate([np.zeros(0, np.int64), *lengths]),
     }
     return records_table(known | own, count)
 
 
-def _specifications(runs: pa.Table) -> list[bytes]:
-    """Canonical JSON of the names of each run, its keys in order."""
-    names = ("architecture", "dataset", "recipe")
-    quoted = [
-        [json.dumps(text, ensure_ascii=False) for text in runs[name].to_pylist()] for name in names
-    ]
-    return [
-        f'{{"architecture":{model},"dataset":{dataset},"imported":true,"recipe":{recipe},'
-        f'"replicate":{replicate}}}'.encode()
-        for model, dataset, recipe, replicate in zip(
-            *quoted, runs["replicate"].to_pylist(), strict=True
-        )
-    ]
+def _specifications(runs: pa.Table) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Canonical JSON of the names of each run, its keys in order: all texts, and where each ends.
+
+    The second begins with 0.
+    """
+    parts: list[Any] = []
+    for name in NAMES:
+        column = runs[name].combine_chunks()
+        words = [json.dumps(text, ensure_ascii=False) for text in column.dictionary.to_pylist()]
+        key = f'"{name}":' if name != "recipe" else f'"imported":true,"{name}":'
+        once = pa.array([f"{key}{word}," for word in words], pa.large_string())
+        parts.append(once.take(column.indices))
+    numbers = runs["replicate"].combine_chunks().cast(pa.large_string())
+    begin, key, end, nothing = (
+        pa.scalar(text, pa.large_string()) for text in ("{", '"replicate":', "}", "")
+    )
+    texts = pc.binary_join_element_wise(begin, *parts, key, numbers, end, nothing)
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]], ends - ends[0]
 
 
 def stored_file(path: Path, file: h5py.File, arrays: RunArrays) -> ImportedFile:

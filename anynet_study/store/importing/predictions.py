@@ -1,7 +1,10 @@
-"""Predictions on one dataset, example by example: classes, or whether they are correct."""
+"""Predictions on one dataset, example by example: classes, or whether they are correct.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+What two files both name is joined by that name: predictions and labels by the names of images.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -12,17 +15,33 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.core.errors import UserError
-from anynet_study.core.sheets import Sheet, first_repeat, load_json, number, read_sheet
+from anynet_study.core.sheets import (
+    Sheet,
+    column_called,
+    first_repeat,
+    load_json,
+    normal_form,
+    number,
+    read_sheet,
+)
 from anynet_study.store.importing.described import Known
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import NO_PREDICTION
 from anynet_study.store.run_arrays import RunArrays
 
-#: Names of columns, keys and arrays that hold true classes.
-LABELS = ("label", "labels", "target", "targets", "true", "truth")
-#: Names of a column that numbers the examples.
-EXAMPLES = ("example", "image", "index", "id", "example_id", "image_id")
+#: Names of columns, keys and arrays that hold true classes, in normal form.
+LABELS = (
+    *("label", "labels", "target", "targets", "true", "truth", "y_true", "y", "gt", "gold"),
+    *("ground_truth", "groundtruth", "true_label", "true_class", "true_labels", "y_test"),
+)
+#: Names of a column that names the examples, the surest first.
+EXAMPLES = (
+    *("example", "image", "index", "id", "example_id", "image_id", "filename", "file_name"),
+    *("image_name", "image_path", "path", "file", "img", "sample", "sample_id"),
+)
+#: Names of columns that are of no model.
+NO_MODELS = {"fold", "split", "subset", "part", "confidence", "probability", "group", "weight"}
 ENDINGS = (".npy", ".npz", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".parquet")
 
 Classes = NDArray[np.uint16]
@@ -37,6 +56,8 @@ class ModelPredictions:
     classes: Classes
     #: (examples,); None where the file has none.
     labels: Classes | None
+    #: The names of the examples, in their order; None where the file has none.
+    names: list[str] | None
     #: Whether `classes` are 1 for correct and 0 for wrong.
     correctness: bool
 
@@ -49,14 +70,24 @@ def predictions_file(
     recipe: str,
     known: Known,
     arrays: RunArrays,
+    order: dict[str, list[str]],
 ) -> ImportedFile:
     """Read predictions on `dataset`; `label` is the file's name in the store.
 
-    `labels` is a file of true classes, where `path` has none. Raises UserError where they are
-    missing or do not fit.
+    `labels` is a file of true classes, where `path` has none. `order` has by dataset the names of
+    the examples in their order, as an earlier file has them; this one is added. Raises UserError
+    where labels are missing or do not fit.
     """
     predicted = read_predictions(path)
-    truth = _truth(path, predicted, read_labels(labels) if labels else None)
+    given = read_labels(labels) if labels else None
+    if given is not None and given.names is not None:
+        order.setdefault(dataset, given.names)
+    predicted = _in_order(path, predicted, order.get(dataset))
+    if predicted.names is not None:
+        order[dataset] = predicted.names
+    if given is not None and labels is not None:
+        given = _in_order(labels, given, order.get(dataset))
+    truth = _truth(path, predicted, None if given is None else given.labels)
     classes = predicted.classes
     _check(path, dataset, predicted, truth, known.get(dataset, {}))
     count, examples = classes.shape
@@ -83,6 +114,32 @@ def predictions_file(
         recipes=[recipe],
         truths={dataset: Truth("correct" if predicted.correctness else "class", truth)},
     )
+
+
+def _in_order(
+    path: Path, predicted: ModelPredictions, names: Sequence[str] | None
+) -> ModelPredictions:
+    """The same, its examples in the order of `names`; as they are where one side names none.
+
+    UserError where names repeat, or are not those of the other file.
+    """
+    own = predicted.names
+    if own is None or names is None:
+        return predicted
+    place = {name: number for number, name in enumerate(own)}
+    if len(place) < len(own):
+        again = next(name for number, name in enumerate(own) if place[name] != number)
+        raise UserError(f"{path}: image {again} is there twice, so images cannot be joined by name")
+    if odd := sorted({*own} ^ {*names}):
+        side = "here, but not in the file it is joined with" if odd[0] in place else "not here"
+        raise UserError(
+            f"{path}: {len(odd)} images are not in both files, such as {odd[0]}, which is {side}: "
+            "predictions and labels are joined by the names of images"
+        )
+    places = [place[name] for name in names]
+    labels = None if predicted.labels is None else predicted.labels[places]
+    classes = predicted.classes[:, places]
+    return replace(predicted, classes=classes, labels=labels, names=list(names))
 
 
 def _truth(path: Path, predicted: ModelPredictions, given: Classes | None) -> Classes:
@@ -143,24 +200,31 @@ def _refuse_shifted(path: Path, predicted: ModelPredictions, truth: Classes) -> 
 def read_predictions(path: Path) -> ModelPredictions:
     """Read a file of predictions.
 
-    NPZ: one array (examples,) per model, by name, and maybe `labels`. NPY: one such array, of the
-    model that the file is named after. JSON: the same as a mapping to lists, with the models
-    at the top or in `predictions`. Tables: one column per model, one row per example, and maybe a
-    column `label`; or the columns model, example, `prediction` or `correct`, and maybe label.
-    Booleans, and a column `correct`, say whether a prediction is correct. Raises UserError for
-    others.
+    NPZ: one array (examples,) per model, by name, and maybe `labels`. NPY, and a JSON list: one
+    such array, of the model that the file is named after. JSON: the same as a mapping to lists, or
+    to mappings of images to classes, with the models at the top or in `predictions`. Tables: one
+    column per model, one row per example, and maybe a column `label`; or the columns model,
+    example, `prediction` or `correct`, and maybe label. Booleans, and a column `correct`, say
+    whether a prediction is correct. Raises UserError for others.
     """
+    names, arrays = _arrays(path)
     labels = None
     models: dict[str, Classes] = {}
     kinds: dict[str, bool] = {}
-    for name, values in _arrays(path).items():
+    for name, values in arrays.items():
         classes, correctness = as_classes(f"{path}: {name}", values)
-        if name in LABELS:
+        if normal_form(name) in LABELS:
+            if labels is not None and not np.array_equal(labels, classes):
+                raise UserError(f"{path}: {name} is called like labels, but differs from others")
             labels = classes
         else:
             models[name], kinds[name] = classes, correctness
     if not models:
         raise UserError(f"{path}: holds no predictions of any model")
+    if odd := [name for name in models if normal_form(name) in NO_MODELS]:
+        raise UserError(
+            f"{path}: {', '.join(odd)}: called like no model; remove it from the file, or rename it"
+        )
     sizes = {name: len(classes) for name, classes in models.items()}
     if labels is not None:
         sizes["the labels"] = len(labels)
@@ -170,35 +234,44 @@ def read_predictions(path: Path) -> ModelPredictions:
             raise UserError(f"{path}: {first} has {sizes[first]} examples, {name} {size}")
     if len(set(kinds.values())) > 1:
         raise UserError(f"{path}: classes of some models, only correctness of others")
-    return ModelPredictions(
-        list(models), np.stack(list(models.values())), labels, any(kinds.values())
-    )
+    stacked = np.stack(list(models.values()))
+    return ModelPredictions(list(models), stacked, labels, names, any(kinds.values()))
 
 
-def read_labels(path: Path) -> Classes:
-    """True classes from an NPY, a JSON list, a text of one a line, or a table's column label."""
-    arrays = _arrays(path)
-    name = next((name for name in arrays if name in LABELS), None)
+def read_labels(path: Path) -> ModelPredictions:
+    """True classes, of no model.
+
+    From an NPY, a JSON list or a mapping of images to classes, a text of one a line, or a table's
+    column label.
+    """
+    names, arrays = _arrays(path)
+    name = column_called(arrays, LABELS)
     name = next(iter(arrays)) if name is None and len(arrays) == 1 else name
     if name is None:
         raise UserError(f"{path}: no column or array named label; there: {', '.join(arrays)}")
-    return as_classes(f"{path}: {name}", arrays[name])[0]
+    labels, _ = as_classes(f"{path}: {name}", arrays[name])
+    return ModelPredictions([], np.empty((0, len(labels)), np.uint16), labels, names, False)
 
 
-def _arrays(path: Path) -> dict[str, Any]:
-    """What a file holds for each example, by name; nothing in it is ever run."""
+#: The names of the examples, if the file has any, and what it holds for each, by name.
+PerExample = tuple[list[str] | None, dict[str, Any]]
+
+
+def _arrays(path: Path) -> PerExample:
+    """What a file holds for each example; nothing in it is ever run."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise UserError(f"{path}: ending {ending or '(none)'}; legal: {', '.join(ENDINGS)}")
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     if ending in (".npy", ".npz"):
-        return _of_numpy(path)
+        return _named(_of_numpy(path))
     if ending == ".txt":
-        return {"labels": path.read_text(encoding="utf-8-sig", errors="replace").split()}
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        return None, {path.stem: text.split()}
     content = load_json(path) if ending == ".json" else None
     if isinstance(content, list) and not any(isinstance(each, Mapping) for each in content):
-        return {"labels": content}
+        return None, {path.stem: content}
     if isinstance(content, Mapping):
         return _flat(path, content)
     sheet = read_sheet(path)
@@ -206,7 +279,19 @@ def _arrays(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: the table has no rows")
     if "model" in sheet.columns and {"prediction", "correct"} & set(sheet.columns):
         return _of_long(sheet)
-    return {name: column for name, column in sheet.columns.items() if name and name not in EXAMPLES}
+    unnamed = ("", "unnamed_0")  # the index of a data frame
+    return _named(
+        {n: column for n, column in sheet.columns.items() if normal_form(n) not in unnamed}
+    )
+
+
+def _named(arrays: dict[str, Any]) -> PerExample:
+    """The arrays without the one that names the examples, and that one."""
+    name = column_called(arrays, EXAMPLES)
+    if name is None:
+        return None, arrays
+    rest = {other: values for other, values in arrays.items() if other != name}
+    return [str(cell) for cell in arrays[name]], rest
 
 
 def _of_numpy(path: Path) -> dict[str, Any]:
@@ -220,25 +305,33 @@ def _of_numpy(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: not a readable array file ({error})") from None
 
 
-def _flat(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The lists of a JSON mapping, those in `predictions` brought to the top."""
+def _flat(path: Path, content: Mapping[str, Any]) -> PerExample:
+    """The lists of a JSON mapping, or its mappings of images to classes.
+
+    Those in `predictions` are brought to the top.
+    """
     inner = content.get("predictions")
     flat = dict(content)
     if isinstance(inner, Mapping):
         flat.update(flat.pop("predictions"))
+    if len(flat) > 1 and not any(isinstance(value, list | Mapping) for value in flat.values()):
+        return list(flat), {path.stem: list(flat.values())}
+    if flat and all(isinstance(value, Mapping) for value in flat.values()):
+        names = list(dict.fromkeys(name for value in flat.values() for name in value))
+        return names, {model: [told.get(n) for n in names] for model, told in flat.items()}
     for name, value in flat.items():
         if not isinstance(value, list):
             raise UserError(f"{path}: {name}: not a list of classes, one an example")
-    return flat
+    return _named(flat)
 
 
-def _of_long(sheet: Sheet) -> dict[str, Any]:
+def _of_long(sheet: Sheet) -> PerExample:
     """An array for each model, and the labels; one that a model lacks has no prediction.
 
     Examples are in the order of their first row.
     """
     path = sheet.path
-    example = next((name for name in EXAMPLES if name in sheet.columns), None)
+    example = column_called(sheet.columns, EXAMPLES)
     if example is None:
         raise UserError(f"{path}: needs a column example that says which prediction is of which")
     models, examples = sheet.names("model"), sheet.names(example)
@@ -256,14 +349,14 @@ def _of_long(sheet: Sheet) -> dict[str, Any]:
     table = np.full((len(models.categories), len(examples.categories)), None, object)
     table[models.codes, examples.codes] = values
     arrays: dict[str, Any] = dict(zip(models.categories, table, strict=True))
-    if label := next((name for name in LABELS if name in sheet.columns), None):
+    if label := column_called(sheet.columns, LABELS):
         given = pd.Series(sheet.columns[label], dtype=object)
         first = given.groupby(examples.codes).transform("first")
         if (differs := first != given).any():
             row = sheet.first_row + int(differs.argmax())
             raise UserError(f"{path}: row {row}: another label than elsewhere of the same example")
         arrays[label] = given.groupby(examples.codes).first().to_numpy()
-    return arrays
+    return examples.categories.tolist(), arrays
 
 
 def as_classes(where: str, values: Any) -> tuple[Classes, bool]:

@@ -1,10 +1,9 @@
 """A table of errors or accuracies, long or wide, as records of a store."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -16,11 +15,12 @@ from anynet_study.core.errors import UserError
 from anynet_study.core.metrics import Metric
 from anynet_study.core.sheets import (
     Sheet,
+    column_called,
     first_repeat,
     is_missing,
-    is_text,
     is_unclear_number,
-    number,
+    normal_form,
+    quoted,
     read_sheet,
     typed,
 )
@@ -30,33 +30,36 @@ from anynet_study.store.importing.columns import (
     Quantity,
     Roles,
     TableAccount,
-    describes,
     roles_of,
     stage_columns,
-    with_joined_model,
 )
 from anynet_study.store.importing.described import Known, called_by_id
+from anynet_study.store.importing.evidence import said_by
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
-from anynet_study.store.importing.plausible import require_plausible
-from anynet_study.store.importing.spread import (
-    RECORDED,
-    datasets_by_pattern,
-    spread_of,
-    told_of_spread,
-    with_spreads_in_cells,
+from anynet_study.store.importing.questions import ask_of_rows, datasets_among
+from anynet_study.store.importing.scale import (
+    directions,
+    in_error_percent,
+    measures_of_one,
+    require_errors,
 )
+from anynet_study.store.importing.shapes import RECORDED, shaped, spread_of, told_of_spread
 from anynet_study.store.run_arrays import RunArrays
 
 #: A column of weights by which models were drawn, in a table that is no sample of networks.
 SAMPLING_WEIGHT = "sampling_weight"
-#: What --error and --accuracy are called there.
-IN_PYTHON = " (in Python: accuracy=False or accuracy=True)"
-#: Errors in percent are rarely higher: most models err on most images.
-HIGH = 50.0
-#: Words in the names of columns that say what their values are.
-_SAYS = {
-    "accuracy": re.compile(r"(?<![a-z])acc(uracy|uracies)?(?![a-z])"),
-    "error": re.compile(r"(?<![a-z])err(or|ors)?(?![a-z])"),
+#: Columns that count the passes of one training.
+OF_PASSES = ("epoch", "step", "iteration", "iter", "epochs")
+#: Our metrics by what others call them, in normal form.
+METRICS: Mapping[str, str] = {
+    **{name: name for name in get_args(Metric)},
+    **dict.fromkeys(("accuracy", "acc", "top_1", "acc1", "acc_1", "error", "err"), "top1"),
+    **dict.fromkeys(("top1_accuracy", "top_1_accuracy", "test_accuracy", "test_acc"), "top1"),
+    **dict.fromkeys(("top1_error", "top_1_error", "error_rate", "test_error"), "top1"),
+    **dict.fromkeys(("top_5", "acc5", "acc_5", "top5_accuracy", "top_5_accuracy"), "top5"),
+    **dict.fromkeys(
+        ("mean_per_class_recall", "balanced_acc", "mean_per_class_accuracy"), "balanced_accuracy"
+    ),
 }
 
 
@@ -99,48 +102,93 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
     `known` is what was said of the datasets. Raises UserError, naming the option that decides, for
     whatever is unclear, ambiguous or implausible.
     """
-    sheet, options = datasets_by_pattern(sheet, options)
-    sheet = with_joined_model(with_spreads_in_cells(sheet), options)
-    roles = roles_of(sheet.path, list(sheet.columns), options, known)
-    _require_names(sheet, roles)
-    cells = read_cells(sheet, roles, options)
+    sheet, options = shaped(sheet, options)
+    roles = roles_of(sheet, options, known)
+    sheet = _with_rows(sheet, roles, options)
+    cells, notes = read_cells(sheet, roles, options, known)
+    quantity = roles.quantity
     if "metric" in cells.frame:
-        cells = _on_metric(cells, options.metric)
-    _refuse_repeats(cells)
-    quantity, said = (roles.quantity, True) if roles.quantity else _stated(cells, options)
-    errors = in_error_percent(cells, quantity, roles, options)
-    wide = cells.frame.assign(error=errors)
-    table = wide.pivot_table("error", "model", "dataset", "mean", observed=True, sort=False)
-    require_plausible(sheet.path, table, known, options.datasets)
-    if options.quantity is None and options.assumed and not said:
-        _require_errors(cells, table)
+        cells, said, told = _on_metric(cells, options.metric)
+        quantity, notes = quantity or options.quantity or said, [*notes, *told]
+    elif options.metric:
+        _metric(options.metric)  # or a name that is none would be told of later
+    cells = _called(cells, options)
+    _refuse_repeats(cells, sheet, roles, options)
+    cells, says, told = directions(cells, options, quantity)
+    wide = roles.dataset is None
+    errors = in_error_percent(cells, says, wide, options)
+    values = cells.frame.assign(error=errors)
+    table = values.pivot_table("error", "model", "dataset", "mean", observed=True, sort=False)
+    ask_of_rows(sheet, roles, table, options)
+    _require_above_chance(sheet.path, table, known)
+    assumed = options.quantity is None and options.assumed and quantity is None
+    if assumed and wide and not any(map(said_by, says)):
+        require_errors(cells, table)
+    names = [str(name) for name in table.columns]
     account = TableAccount(
         file=str(sheet.path),
         models_from=roles.model,
         models=len(cells.models),
         datasets={str(name): float(table[name].median()) for name in table.columns},
-        long=roles.dataset is not None,
-        quantity=quantity,
+        long=not wide,
+        quantity="accuracy" if "accuracy" in says.values() else "error",
         unit=options.unit or "percent",
         run_columns=dict(roles.run),
-        spread=told_of_spread(sheet, options),
+        spread=told_of_spread(cells.models.column_names[1:], options),
         describing=tuple(cells.models.column_names[1:]),
         ignored=tuple(options.ignore),
+        notes=(*sheet.notes, *notes, *told, *(measures_of_one(names) if wide else ())),
     )
     return Understood(account, roles, cells, errors, table)
 
 
-def _require_names(sheet: Sheet, roles: Roles) -> None:
-    """UserError where the column that is taken for the models' names holds numbers."""
-    cells = sheet.columns[roles.model]
-    if roles.sure or any(np.isinf(number(cell)) for cell in cells) or not cells:
-        return
-    texts = [name for name in roles.others if is_text(sheet.columns[name])]
-    hint = f" such as --map model={texts[0]}" if texts else ""
-    raise UserError(
-        f"{sheet.path}: the first column, {roles.model!r}, holds numbers, no names of models; say "
-        f"which column names them with --map model=COLUMN{hint}"
-    )
+def _with_rows(sheet: Sheet, roles: Roles, options: ImportOptions) -> Sheet:
+    """The rows that count: without those left out, and of each model the last alone if asked for.
+
+    UserError for a row to be left out that is not there.
+    """
+    names = [str(cell) for cell in sheet.columns[roles.model]] if sheet.columns else []
+    if absent := {*options.ignore_rows} - {*names, "none"}:
+        raise UserError(f"--ignore-rows: {sheet.path} has no row {min(absent)!r}")
+    kept = np.array([name not in options.ignore_rows for name in names], bool)
+    if options.last:
+        of = [name for name in (roles.model, roles.dataset, roles.run.get("replicate")) if name]
+        rows = pd.DataFrame({name: list(map(str, sheet.columns[name])) for name in of})
+        rows["last"] = sheet.numbers(options.last)
+        latest = rows[kept].groupby(of, sort=False)["last"].transform("max")
+        kept[kept] = (rows[kept]["last"] == latest).to_numpy()
+    return sheet if kept.all() else sheet.only(kept)
+
+
+def _called(cells: Cells, options: ImportOptions) -> Cells:
+    """Cells whose datasets are called as is asked for; names that differ in case alone are one.
+
+    The first is for a table of one dataset: UserError where there are several.
+    """
+    names = [str(name) for name in cells.frame["dataset"].cat.categories]
+    if options.dataset:
+        names = [name for name in names if name not in options.ignore]
+        if len(names) > 1:
+            raise UserError(
+                f"{options.dataset}={cells.path}: its values are on {len(names)} datasets, "
+                f"{', '.join(names)}; say which one: --dataset-columns {quoted(names[:1])}"
+            )
+        frame = cells.frame.assign(
+            dataset=cells.frame["dataset"].cat.rename_categories([options.dataset])
+        )
+        return replace(cells, frame=frame)
+    return cells
+
+
+def _require_above_chance(path: Path, errors: pd.DataFrame, known: Known) -> None:
+    """UserError where all models are worse than chance on a dataset whose classes are said."""
+    for name in errors.columns:
+        classes = known.get(name, {}).get("classes")
+        if classes and errors[name].min() > 100 * (1 - 1 / classes):
+            raise UserError(
+                f"{path}: all models are worse than chance on {name}: the least error is "
+                f"{errors[name].min():.4g}% and {classes} classes are said; accuracies for errors?"
+            )
 
 
 def table_file(
@@ -155,7 +203,8 @@ def table_file(
     cells, roles = understood.cells, understood.roles
     frame, models = cells.frame, called_by_id(path, cells.models)
     datasets = frame["dataset"].cat.categories.tolist()
-    metrics = [options.metric or known.get(name, {}).get("metric", "top1") for name in datasets]
+    told = options.metric and _metric(options.metric)
+    metrics = [told or known.get(name, {}).get("metric", "top1") for name in datasets]
     columns = {
         "recipe": options.recipe,
         "metric": _coded(metrics, frame["dataset"]),
@@ -175,6 +224,7 @@ def table_file(
         journals=journal_row(label, len(records), path),
         provenance=entry(path, options.told()),
         recipes=records["recipe"].cast(pa.string()).unique().to_pylist(),
+        account=understood.account,
     )
 
 
@@ -187,7 +237,7 @@ class ErrorTables(NamedTuple):
     replicates: pd.DataFrame | None
     #: What the table says of the models.
     models: pd.DataFrame
-    quantity: Quantity
+    account: TableAccount
 
 
 def errors_of_table(sheet: Sheet, options: ImportOptions, known: Known) -> ErrorTables:
@@ -216,11 +266,13 @@ def errors_of_table(sheet: Sheet, options: ImportOptions, known: Known) -> Error
         texts = {name: runs[name].astype(object) for name in ("model", "dataset")}
         replicates = single_runs(runs.assign(**texts).rename(columns={"model": "architecture"}))
     about = understood.cells.models.to_pandas()
-    return ErrorTables(errors, replicates, about, understood.account.quantity)
+    return ErrorTables(errors, replicates, about, understood.account)
 
 
-def read_cells(sheet: Sheet, roles: Roles, options: ImportOptions) -> Cells:
-    """The cells of a table that are not empty.
+def read_cells(
+    sheet: Sheet, roles: Roles, options: ImportOptions, known: Known
+) -> tuple[Cells, list[str]]:
+    """The cells of a table that are not empty, and notes on what was left out.
 
     Raises UserError that names the row and column of a mistake.
     """
@@ -230,73 +282,153 @@ def read_cells(sheet: Sheet, roles: Roles, options: ImportOptions) -> Cells:
     rows = pd.DataFrame({"model": model, "row": sheet.first_row + np.arange(len(sheet))})
     for role, name in roles.run.items():
         rows[role] = _run_column(sheet, role, name)
+    notes, about = [], [*roles.numbers, *roles.described]
     if roles.dataset is not None and roles.value is not None:
-        texts = roles.others
         values = {"value": sheet.numbers(roles.value), **spread_of(sheet, roles.value, options)}
-        frame = rows.assign(dataset=sheet.names(roles.dataset), **values)
+        dataset, told = _one_spelling(rows["model"], sheet.names(roles.dataset))
+        frame = rows.assign(dataset=dataset, **values)
+        about += [name for name in roles.others if not _varies(sheet, name, model)]
+        varying = [name for name in roles.others if name not in about]
+        notes += told + (
+            [f"{', '.join(varying)}: left out, as they differ among rows of a model"]
+            if varying
+            else []
+        )
     else:
-        texts = tuple(name for name in roles.others if is_text(sheet.columns[name]))
-        _refuse_unclear_numbers(sheet, texts)
-        datasets = [name for name in roles.others if name not in texts]
+        _refuse_unclear_numbers(sheet, [name for name in roles.others if sheet.is_text(name)])
+        _refuse_second_rows(sheet, rows, roles, options)
+        datasets, why = datasets_among(sheet, roles, options, known)
         frame = _wide(sheet, rows, datasets, roles.model, options)
-    about = (*roles.numbers, *roles.described, *texts)
+        about += [name for name in roles.others if name not in datasets]
+        notes += [f"{name} is no dataset: {told}" for name, told in why.items()]
+    about = [name for name in sheet.columns if name in about]
+    notes += _read_as_texts(sheet, about)
     cells = Cells(sheet.path, frame, _descriptions(sheet, about, roles.numbers, model))
-    return cells.only(frame["value"].notna())
+    return cells.only(frame["value"].notna()), notes
+
+
+def _one_spelling(
+    models: "pd.Series[Any]", datasets: pd.Categorical
+) -> tuple[pd.Categorical, list[str]]:
+    """Names of datasets that differ in case, blanks and hyphens alone are one; and a note.
+
+    But where a model has values on both.
+    """
+    names = list(datasets.categories)
+    first: dict[str, str] = {}
+    plain = {name: re.sub(r"[\s_-]+", "", name.casefold()) for name in names}
+    called = {name: first.setdefault(plain[name], name) for name in names}
+    if len(first) == len(names):
+        return datasets, []
+    once = pd.Categorical([called[name] for name in datasets], list(first.values()))
+    alike = [[n for n in names if called[n] == kept] for kept in first.values()]
+    told = "; ".join(", ".join(each) for each in alike if len(each) > 1)
+    pairs = pd.DataFrame({"model": models, "name": np.asarray(datasets), "as": np.asarray(once)})
+    if pairs.drop_duplicates().duplicated(["model", "as"]).any():
+        return datasets, [f"{told}: different datasets, as a model has values on both"]
+    return once, [f"{told}: one dataset, as they differ in case, blanks or hyphens alone"]
+
+
+def _varies(sheet: Sheet, name: str, model: pd.Categorical) -> bool:
+    """Whether a column says different things of one model."""
+    cells = sheet.columns[name]
+    said = pd.DataFrame({"model": model.codes, "cell": pd.Series(cells, dtype=object)})
+    known = said[[not is_missing(cell) for cell in cells]].drop_duplicates()
+    return bool(known.duplicated("model").any())
+
+
+def _read_as_texts(sheet: Sheet, columns: Collection[str]) -> list[str]:
+    """A note on each description of which some cells are numbers, and others are not."""
+    notes = []
+    for name in columns:
+        numbers = sheet.read_as_numbers(name)
+        texts = np.flatnonzero(np.isinf(numbers))
+        if len(texts) and 2 * np.isfinite(numbers).sum() > len(numbers):
+            cell = sheet.columns[name][texts[0]]
+            notes.append(f"{name} is read as text: row {sheet.first_row + texts[0]} says {cell!r}")
+    return notes
 
 
 def _refuse_unclear_numbers(sheet: Sheet, texts: Collection[str]) -> None:
-    """UserError for a column whose cells may be accuracies with something beside them."""
-    for name in texts:
-        cells = sheet.columns[name]
-        if is_unclear_number(cells):
-            place = next(place for place, cell in enumerate(cells) if not is_missing(cell))
-            raise UserError(
-                f"{sheet.path}: row {sheet.first_row + place}, column {name}: {cells[place]!r}: is "
-                "it a number with its spread? Write 85.5 ± 0.2; if it describes the model: "
-                f"--describe {name!r}"
-            )
+    """UserError for columns whose cells may be accuracies with something beside them."""
+    unclear = [name for name in texts if is_unclear_number(sheet.columns[name])]
+    if unclear:
+        cells = sheet.columns[unclear[0]]
+        place = next(place for place, cell in enumerate(cells) if not is_missing(cell))
+        raise UserError(
+            f"{sheet.path}: row {sheet.first_row + place}, column {unclear[0]}: {cells[place]!r}: "
+            "is it a number with its spread, or with a comma for thousands? Write 85.5 ± 0.2, "
+            f"1234; if it describes the model: --describe {quoted(unclear)}"
+        )
 
 
-def _wide(
-    sheet: Sheet, rows: pd.DataFrame, datasets: list[str], model: str, options: ImportOptions
-) -> pd.DataFrame:
-    """The rows once for each dataset, which is a column of the sheet."""
+def _refuse_second_rows(
+    sheet: Sheet, rows: pd.DataFrame, roles: Roles, options: ImportOptions
+) -> None:
+    """UserError for a model of a wide table that is there twice."""
     if pair := first_repeat(rows.drop(columns="row")):
         first, second = rows["row"][list(pair)]
         raise UserError(
             f"{sheet.path}: {rows['model'][pair[0]]} is there twice, in rows {first} and {second}; "
-            f"{_told_apart(sheet, rows['model'], model)}"
+            f"{_told_apart(sheet, rows['model'], roles, options)}"
         )
+
+
+def _wide(
+    sheet: Sheet, rows: pd.DataFrame, datasets: Sequence[str], model: str, options: ImportOptions
+) -> pd.DataFrame:
+    """The rows once for each dataset, which is a column of the sheet."""
     if not datasets:
         texts = [(name, sheet.columns[name][0]) for name in sheet.columns if name != model]
         told = "; ".join(f"column {name} says {cell!r}" for name, cell in texts[:2])
-        if numbers := [name for name, _ in texts if not is_text(sheet.columns[name])]:
+        top = 1 if options.unit == "fraction" else 100
+        numbers = [name for name, _ in texts if not sheet.is_text(name)]
+        if legal := [n for n in numbers if 0 <= np.nanmax(sheet.read_as_numbers(n)) <= top]:
             raise UserError(
                 f"{sheet.path}: all columns of numbers are called like no accuracies (such as "
-                f"{numbers[0]}); say which are datasets: --dataset-columns {numbers[0]},... or "
-                "--map accuracy=*_mean for columns that are called so"
+                f"{numbers[0]}); say which are datasets: --dataset-columns {quoted(legal[:1])} "
+                "or, for columns that are called so, --map accuracy=NAME_*"
+            )
+        if numbers:
+            raise UserError(
+                f"{sheet.path}: no column of numbers holds values from 0 to {top} alone (such as "
+                f"{numbers[0]})"
             )
         raise UserError(
             f"{sheet.path}: no column holds numbers, so there are no errors in it ({told})"
         )
-    frame = pd.concat(
-        rows.assign(value=sheet.numbers(name), **spread_of(sheet, name, options))
-        for name in datasets
-    )
-    codes = np.repeat(np.arange(len(datasets)), len(rows))
-    frame["dataset"] = pd.Categorical.from_codes(codes, datasets)
-    return frame.reset_index(drop=True)
+    count = len(datasets)
+    places = np.tile(np.arange(len(rows)), count)
+    frame = rows.take(places).reset_index(drop=True)
+    frame["value"] = np.concatenate([sheet.numbers(name) for name in datasets])
+    spreads = [spread_of(sheet, name, options) for name in datasets]
+    for name in spreads[0]:
+        frame[name] = np.concatenate([spread[name] for spread in spreads])
+    codes = np.repeat(np.arange(count, dtype=np.int32), len(rows))
+    return frame.assign(dataset=pd.Categorical.from_codes(codes, datasets))
 
 
-def _told_apart(sheet: Sheet, models: "pd.Series[Any]", model: str) -> str:
-    """How rows of one name are told apart: by another column of texts, or as repetitions."""
-    told = [name for name, cells in sheet.columns.items() if is_text(cells)]
-    for name in (*told, *filter(describes, sheet.columns)):
-        cells = sheet.columns[name]
-        if name != model and not pd.DataFrame({0: models, 1: cells}).duplicated().any():
-            return f"name models by two columns: --map {quote(f'model={model}{AND}{name}')}"
+def _told_apart(
+    sheet: Sheet, models: "pd.Series[Any]", roles: Roles, options: ImportOptions
+) -> str:
+    """How rows of one name are told apart: by another column, as epochs, or as repetitions."""
+    model, dataset = roles.model, roles.dataset
+    used = {model, dataset, roles.value, *options.ignore}
+    apart = [name for name in sheet.columns if name not in used]
+    if passes := column_called(apart, OF_PASSES):
+        return (
+            f"a row for each {passes}? --last {quoted([passes])} keeps the last row of each model"
+        )
+    texts = [name for name in apart if sheet.is_text(name)]
+    whole = [n for n in apart if n not in texts and (sheet.read_as_numbers(n) % 1 == 0).all()]
+    keys = {"model": models} | ({"on": sheet.columns[dataset]} if dataset else {})
+    for name in (*texts, *whole):
+        if not pd.DataFrame({**keys, "by": sheet.columns[name]}).duplicated().any():
+            if normal_form(name) in ("run", "trial", "repeat", "fold", "try", "rep"):
+                return f"repetitions of one model? --map {quoted([f'replicate={name}'])}"
+            return f"name models by two columns: --map {quoted([f'model={model}{AND}{name}'])}"
     return (
-        f"name unlike models by two columns, --map {quote(f'model={model}{AND}COLUMN')}; number "
+        f"name unlike models by two columns, --map {quoted([f'model={model}{AND}COLUMN'])}; number "
         "repetitions of one model by --map replicate=COLUMN"
     )
 
@@ -308,11 +440,11 @@ def _descriptions(
 
     A column `architecture` that is not the model's becomes `given_architecture`.
     """
+    for name in numbers:
+        sheet.numbers(name)
     names = model.categories.tolist()
     found = {"architecture": pa.array(names, pa.string())}
     for name in columns:
-        if name in numbers:
-            sheet.numbers(name)
         known: dict[int, Any] = {}
         cells = zip(model.codes.tolist(), sheet.columns[name], strict=True)
         for place, (code, cell) in enumerate(cells):
@@ -320,14 +452,14 @@ def _descriptions(
                 raise UserError(
                     f"{sheet.path}: row {sheet.first_row + place}: column {name} says {cell!r} "
                     f"of a model of which an earlier row says {known[code]!r}; a column that "
-                    f"does not describe the model is left out with --ignore {name!r}"
+                    f"does not describe the model is left out with --ignore {quoted([name])}"
                 )
-        column = _called(name, columns)
+        column = _stored_name(name, columns)
         found[column] = typed([known.get(code) for code in range(len(names))])
     return pa.table(found)
 
 
-def _called(name: str, columns: Collection[str]) -> str:
+def _stored_name(name: str, columns: Collection[str]) -> str:
     """What the store calls a column: only a sample of networks has weights of its drawing."""
     if name == SAMPLING_WEIGHT:
         return "weight"
@@ -349,15 +481,15 @@ def _run_column(sheet: Sheet, role: str, name: str) -> NDArray[Any] | pd.Categor
     return numbers.astype(np.int32)
 
 
-def _refuse_repeats(cells: Cells) -> None:
+def _refuse_repeats(cells: Cells, sheet: Sheet, roles: Roles, options: ImportOptions) -> None:
     frame = cells.frame
     keys = [name for name in ("model", "dataset", "replicate", "recipe") if name in frame]
     if pair := first_repeat(frame[keys]):
         first, second = pair
-        raise UserError(
-            f"{cells.where(first)}: given again in row {frame['row'][second]}; repetitions of a "
-            f"run need a column replicate"
-        )
+        how = "repetitions of a run need a column replicate"
+        if roles.dataset is not None and len(frame) == len(sheet):
+            how = _told_apart(sheet, frame["model"], roles, options)
+        raise UserError(f"{cells.where(first)}: given again in row {frame['row'][second]}; {how}")
 
 
 def _coded(labels: list[str], column: "pd.Series[Any]") -> pa.Array:
@@ -372,124 +504,43 @@ def _arrow(column: "pd.Series[Any]") -> pa.Array:
     return pa.array(column.to_numpy())
 
 
-def _on_metric(cells: Cells, wanted: str | None) -> Cells:
-    """The cells of the metric that is wanted; UserError where that has to be said."""
+def _metric(name: str) -> str:
+    """The metric that a name means. UserError for another."""
+    if normal_form(name) not in METRICS:
+        raise UserError(f"--metric: unknown {name!r}; choose from {', '.join(get_args(Metric))}")
+    return METRICS[normal_form(name)]
+
+
+def _on_metric(cells: Cells, wanted: str | None) -> tuple[Cells, Quantity | None, list[str]]:
+    """The cells of the metric that is wanted, what its name says that values are, and a note.
+
+    Where none is said, the one that is called like accuracies or errors. UserError where that has
+    to be said.
+    """
     names = cells.frame["metric"]
-    there = sorted(names.unique())
-    legal = get_args(Metric)
-    if wanted is None and len(there) > 1:
+    there = sorted(map(str, names.unique()))
+    ours = {name: METRICS.get(normal_form(name)) for name in there}
+    chosen = [name for name in there if wanted in (name, ours[name])]
+    if wanted is None:
+        plain = [name for name in there if ours[name]]
+        chosen = there if len(there) == 1 else plain if len(there) > 1 and len(plain) == 1 else []
+    if wanted is None and not chosen:
+        first = next((name for name in there if ours[name]), there[0] if there else "top1")
         raise UserError(
-            f"{cells.path}: holds the metrics {', '.join(there)}; say which with --metric"
+            f"{cells.path}: holds the metrics {', '.join(there)}; say which with --metric "
+            f"{quoted([first])}"
         )
-    wanted = wanted or (there or ["top1"])[0]
-    if wanted not in legal or (there and wanted not in there):
+    if len(chosen) != 1 or (chosen[0] and not ours[chosen[0]]):
+        named = wanted or chosen[0]
+        legal = ", ".join(get_args(Metric))
         raise UserError(
-            f"{cells.path}: no metric {wanted!r} to import; there: {', '.join(there)}; legal: "
-            f"{', '.join(legal)} (a column of another meaning: --ignore metric)"
+            f"{cells.path}: no metric {named!r} to import; there: {', '.join(there)}; legal: "
+            f"{legal} (a column of another meaning: --ignore metric; of another measure keep the "
+            "rows in a table of their own)"
         )
-    return cells.only(names == wanted)
-
-
-def in_error_percent(
-    cells: Cells, quantity: Quantity, roles: Roles, options: ImportOptions
-) -> NDArray[np.float64]:
-    """The values as errors in percent.
-
-    Raises UserError, naming the option that settles it, where the values speak against what is
-    said.
-    """
-    if options.unit is None:
-        _check_percent(cells)
-    top = 1.0 if options.unit == "fraction" else 100.0
-    values = cells.frame["value"]
-    outside = values[(values < 0) | (values > top)]
-    if len(outside):
-        where = cells.where(outside.index[0])
-        # Of a wide table every column of numbers is taken for a dataset.
-        hint = "; a column that is no dataset is kept with --describe COLUMN or left out with "
-        hint = f"{hint}--ignore COLUMN" if roles.quantity is None else ""
-        raise UserError(f"{where}: {outside.iloc[0]:g} is outside 0 to {top:g}{hint}")
-    percent = values * (100.0 / top)
-    return np.asarray(100.0 - percent if quantity == "accuracy" else percent, np.float64)
-
-
-def _stated(cells: Cells, options: ImportOptions) -> tuple[Quantity, bool]:
-    """What the values of a wide table are, as told or as names of columns say; whether one does.
-
-    Where none says it, it may be assumed of values that do not look like the other.
-
-    Raises UserError, naming the option that settles it, where it is unclear.
-    """
-    told = options.quantity
-    says: dict[str, Quantity | None] = {}
-    datasets: dict[str, str] = {}
-    for name in cells.frame["dataset"].cat.categories:
-        said: list[Quantity] = [q for q in get_args(Quantity) if _SAYS[q].search(name.casefold())]
-        says[name] = said[0] if len(said) == 1 else None
-        bare = name.casefold()
-        for pattern in _SAYS.values():
-            bare = pattern.sub("", bare)
-        twin = datasets.setdefault(re.sub(r"[\W_]+", "", bare), name)
-        if says[twin] != says[name]:
-            raise UserError(
-                f"{cells.path}: {twin!r} and {name!r} seem to be errors and accuracies on one "
-                f"dataset; leave one out with --ignore COLUMN"
-            )
-    if not any(says.values()):
-        told = told or options.assumed
-    quantity = told or next(iter(says.values()), None)
-    for name, word in says.items():
-        if word is None and told is None:
-            raise UserError(
-                f"{cells.path}: nothing says whether the values of {name!r} are errors or "
-                f"accuracies; say so with --error or --accuracy{IN_PYTHON}"
-            )
-        if word not in (None, quantity):
-            raise UserError(
-                f"{cells.path}: the name of column {name!r} says {word}, but the table is read as "
-                f"{quantity}; import it as a file of its own, or leave it out with --ignore"
-            )
-    assert quantity is not None
-    return quantity, any(says.values())
-
-
-def _require_errors(cells: Cells, errors: pd.DataFrame) -> None:
-    """UserError where errors that nothing says to be such look like accuracies."""
-    medians = errors.median()
-    if medians.max() > HIGH:
-        raise UserError(
-            f"{cells.path}: nothing says whether the values are errors or accuracies, and their "
-            f"median on {medians.idxmax()} is {medians.max():g}%; say so with --error or --accuracy"
-            f"{IN_PYTHON}"
-        )
-
-
-def _check_percent(cells: Cells) -> None:
-    """Raises UserError where some values look like fractions."""
-    by_dataset = cells.frame.groupby("dataset", observed=True)["value"]
-    largest = by_dataset.max()
-    small = largest[(largest > 0) & (largest <= 1)]
-    if len(small) and largest.max() <= 1:
-        raise UserError(
-            f"{cells.path}: no value exceeds 1 (the largest is {largest.max():g}), so these look "
-            f"like fractions; if they are percent: --percent; if fractions: --fraction"
-        )
-    if len(small):
-        raise UserError(
-            f"{cells.path}: {small.index[0]} has no value above {small.iloc[0]:g}, "
-            f"{largest.idxmax()} has up to {largest.max():g}: fractions and percent in one "
-            f"table? If all are percent: --percent; else import them as two files"
-        )
-    for _, values in by_dataset:
-        # 0.76 beside 71.2, with nothing in between.
-        low, high = values[(values > 0) & (values <= 1)], values[values > 1]
-        if low.empty or high.empty or high.min() < 10 * low.max():
-            continue
-        alike = low[(100 * low > 0.8 * high.min()) & (100 * low < 1.2 * high.max())]
-        if len(alike):
-            where = cells.where(alike.index[0])
-            raise UserError(
-                f"{where}: {alike.iloc[0]:g} beside values from {high.min():g} to "
-                f"{high.max():g}: fractions and percent in one column? If all are percent: "
-                f"--percent"
-            )
+    kept = cells.only(names == chosen[0])
+    left = [name for name in there if name != chosen[0]]
+    note = [f"rows of the metric {chosen[0]}; left out: {', '.join(left)}"] if left else []
+    metric = ours[chosen[0]] or "top1"
+    frame = kept.frame.assign(metric=pd.Categorical([metric] * len(kept.frame)))
+    return replace(kept, frame=frame), said_by(chosen[0]), note

@@ -52,7 +52,7 @@ def evaluated(study: SmallStudy, folder: Path, other: str = "") -> ResultStore:
 @pytest.fixture(scope="module")
 def analysis(tmp_path_factory: pytest.TempPathFactory) -> Study:
     store = evaluated(small_study(14, replicates=1), tmp_path_factory.mktemp("shifts"))
-    names = ("shifts", "shift-agreement", "gaps", "effective-robustness")
+    names = ("shifts", "gaps", "effective-robustness")
     with load(store, resamples=200) as loaded:
         loaded.make((*names, "significance"))
         loaded.read_all()
@@ -88,7 +88,20 @@ def test_further_tables_are_those_of_apr(analysis: Study) -> None:
     assert (analysis.table("gaps")["gap"] > 0).all()
     ranks = analysis.figure_data("shift-ranks")
     pd.testing.assert_frame_equal(ranks, apr.shift_ranks(errors, 200))
-    assert (analysis.table("shift-agreement")["estimate"] == 1).all()
+    lines = analysis.table("shifts")
+    truth = apr.shift_agreement(errors, resamples=200).set_index("evaluation")
+    assert (truth["estimate"] == 1).all()
+    for name, rows in lines.groupby("test_set"):
+        assert rows["scale"].tolist() == ["linear", "logit"]
+        for column, own in {
+            "rho": "estimate",
+            "rho_low": "low",
+            "rho_n": "n",
+            "holds": "holds",
+        }.items():
+            assert (rows[column] == truth.loc[name, own]).all()
+    [average] = lines.attrs["averages"]
+    assert (average["rho"], average["rho_n"]) == (1, len(errors))
 
 
 def test_the_best_are_compared_image_by_image(analysis: Study) -> None:
@@ -112,11 +125,20 @@ def test_the_best_are_compared_image_by_image(analysis: Study) -> None:
 
 def test_other_recipes_are_compared_on_the_test_sets_of_both(tmp_path: Path) -> None:
     store = evaluated(small_study(14, replicates=1), tmp_path, other="texts")
-    (row,) = load(store, resamples=200).table("recipe-robustness").to_dict("records")
-    assert (row["recipe"], row["dataset"], row["n"]) == ("texts", "base", 14)
+    study = load(store, resamples=200)
+    row = on_further_test_sets(study)
+    assert (row["version"], row["dataset"], row["n"]) == ("texts", "base", 14)
     assert row["change"] == row["change_low"] == row["change_high"] == pytest.approx(-3)
     assert row["estimate"] == pytest.approx(1)
-    (back,) = (
-        load(store, recipe="texts", resamples=200).table("recipe-robustness").to_dict("records")
-    )
+    back = on_further_test_sets(load(store, recipe="texts", resamples=200))
     assert back["change"] == pytest.approx(3)
+    recipes = study.table("recipes").query("compared == 'recipe'")
+    truth = apr.agreement(study.errors, study.recipes["texts"], study.roles.source, resamples=200)
+    pd.testing.assert_frame_equal(recipes[[*truth]], truth)
+
+
+def on_further_test_sets(study: Study) -> dict[str, object]:
+    """The row on mean errors over the test sets."""
+    table = study.table("recipes")
+    (row,) = table[table["compared"] == "recipe, on further test sets"].to_dict("records")
+    return row

@@ -320,7 +320,7 @@ def test_the_shortest_training() -> None:
 
 @pytest.mark.parametrize(("less", "gains"), [("yes", "; it errs less on b"), ("undecided", "")])
 def test_other_recipes(less: str, gains: str) -> None:
-    columns = "recipe dataset estimate low high errs_less"
+    columns = "version dataset estimate low high errs_less"
     rows = [("long", "a", 0.8, 0.7, 0.9, "no"), ("long", "b", 0.9, 0.7, 1.0, less)]
     rows += [("odd", "a", NAN, NAN, NAN, "undecided"), ("odd", "b", 0.5, 0.4, 0.6, "no")]
     assert other_recipes(frame(*rows, columns=columns)) == [
@@ -343,32 +343,28 @@ def test_further_test_sets(drop: float, verdict: str, change: str, holds: str) -
     columns = "dataset test_set scale slope slope_low slope_high drop"
     line = ("a", "new", "linear", 1.1, 1.0, 1.2, drop)
     lines = frame(line, ("a", "new", "logit", 9.0, 9, 9, 9.0), columns=columns)
-    ranks = frame(("a", "new", 0.9, verdict), columns="dataset evaluation estimate holds")
+    ranked, unknown = ({"rho": rho, "holds": verdict} for rho in (0.9, NAN))
     said = (
         f"On new, networks trained on a {change} points of accuracy on average; a point more on "
         "their own test set goes with 1.10 [1.00, 1.20] points there"
     )
-    assert lost_and_kept(lines, ranks) == [f"{said}{holds}."]
-    assert lost_and_kept(lines, None) == lost_and_kept(lines, ranks.assign(estimate=NAN))
-    assert lost_and_kept(lines, None) == [f"{said}."]
+    assert lost_and_kept(lines.assign(**ranked)) == [f"{said}{holds}."]
+    assert lost_and_kept(lines.assign(**unknown)) == [f"{said}."]
 
 
 def test_many_further_test_sets_are_told_in_one_sentence() -> None:
     columns = "dataset test_set scale slope slope_low slope_high drop"
     drops = {"v2": 11.0, "sketch": 40.5, "r": -1.0}
     lines = frame(*[("a", n, "linear", 1, 1, 1, d) for n, d in drops.items()], columns=columns)
-    ranks = frame(
-        ("a", "v2", 0.9, "yes"), ("a", "sketch", 0.5, "undecided"), ("a", "r", 0.8, "yes"),
-        columns="dataset evaluation estimate holds",
-    )  # fmt: skip
+    ranked = {"rho": [0.9, 0.5, 0.8], "holds": ["yes", "undecided", "yes"]}
     said = (
         "On 3 further test sets, networks trained on a lose 40.50 points of accuracy on average at "
         "most (on sketch) and gain 1.00 at least (on r)"
     )
-    assert lost_and_kept(lines, ranks) == [
+    assert lost_and_kept(lines.assign(**ranked)) == [
         f"{said}; the ranking holds on v2 and r and is undecided on sketch."
     ]
-    assert lost_and_kept(lines, None) == [f"{said}."]
+    assert lost_and_kept(lines.assign(rho=NAN, holds="no")) == [f"{said}."]
 
 
 @pytest.mark.parametrize(("p", "count"), [(0.09, 0), (0.11, 1)])

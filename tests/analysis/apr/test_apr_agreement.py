@@ -64,6 +64,19 @@ def test_agreement_with_a_source_before_and_after(truth: pd.DataFrame) -> None:
     assert lines["source_difference"] == lines["source_after"] - lines["source_before"]
     assert lines["source_difference_low"] > 0.6
     assert table.loc["pets", ["source_difference_low", "source_difference_high"]].tolist() == [0, 0]
+    # What is compared with the source has its error, too; the change does not need it.
+    fewer = before.copy()
+    fewer.loc[fewer.index[:7], "big"] = np.nan
+    with_source = agreement(fewer, after.join(fewer[["big"]]), "big", resamples=200)
+    row = with_source.set_index("dataset").loc["lines"]
+    assert (row["n"], row["source_n"]) == (300, 293)
+    known = fewer.dropna()
+    assert row["source_after"] == pytest.approx(known["big"].corr(known["pets"], "spearman"))
+    own = with_source.set_index("dataset").loc["big"]
+    assert own.filter(like="source").isna().all()
+    alone = agreement(fewer, after, resamples=200).set_index("dataset")
+    for name in alone.drop(columns="errs_less"):  # whose family has a dataset less
+        assert row[name] == alone.loc["lines", name]
 
 
 def test_thousands_of_architectures_are_matched_in_no_time() -> None:

@@ -10,7 +10,6 @@ from synthetic_study import noisy, population, true_correlation, true_errors
 from anynet_study.analysis.analyses.proxies import gain
 from anynet_study.analysis.apr import (
     Roles,
-    among_best,
     best_proxies,
     class_or_size,
     match_family,
@@ -256,30 +255,31 @@ def test_among_the_best_is_a_plain_loop(n: int, quarter: int, top: int) -> None:
     errors = pd.DataFrame({name: quality + draw.normal(size=n) for name in ("a", "b", "c")})
     errors.loc[n] = [np.nan, -9, -9]  # not known to the proxy, so not among anyone's best
     roles = Roles("a", {"a": 10, "b": 5}, {"c": 2})
-    table = among_best(errors, roles, resamples=200).set_index("proxy")
+    table = best_proxies(errors, roles, resamples=200).set_index("proxy")
     for proxy in ("a", "b"):
         known = errors.iloc[:n].sort_values(proxy)
         best, row = known.iloc[:quarter], table.loc[proxy]
         rho = stats.spearmanr(best[proxy], best["c"]).statistic
         assert row[["quarter", "top", "n"]].tolist() == [quarter, top, n]
-        assert row["estimate"] == pytest.approx(rho)
+        assert row["quarter_rho"] == pytest.approx(rho)
         found = set(known.index[:top]) & set(errors.iloc[:n]["c"].nsmallest(top).index)
         ends = stats.binomtest(len(found), top).proportion_ci(0.95, "exact")
         assert row["shared"] == len(found)
         assert row[["overlap_low", "overlap_high"]].tolist() == pytest.approx(list(ends))
     if quarter >= 10:  # by the resamples of these architectures, else by formula
-        assert table["low"].gt(-1).all()
+        assert table["quarter_rho_low"].gt(-1).all()
     else:
-        ends = small_sample_interval(table["estimate"], quarter, 0.95, "spearman")
-        np.testing.assert_allclose(table[["low", "high"]].to_numpy().T, ends)
+        ends = small_sample_interval(table["quarter_rho"], quarter, 0.95, "spearman")
+        found = table[["quarter_rho_low", "quarter_rho_high"]].to_numpy().T
+        np.testing.assert_allclose(found, ends)
 
 
 def test_among_the_best_of_three_has_no_correlation() -> None:
     errors = pd.DataFrame({"a": range(10), "b": range(10), "c": [np.nan] * 10}, dtype=float)
-    table = among_best(errors, Roles.among("a", errors, {}), resamples=100).set_index("target")
+    table = best_proxies(errors, Roles.among("a", errors, {}), resamples=100).set_index("target")
     assert table.loc["b", ["quarter", "shared", "overlap"]].tolist() == [3, 1, 1]
-    assert np.isnan(table.loc["b", "estimate"])
+    assert np.isnan(table.loc["b", "quarter_rho"])
     assert table.loc["c", ["quarter", "shared", "n"]].tolist() == [0, 0, 0]
     assert np.isnan(table.loc["c", "overlap"])
     with pytest.raises(UserError, match="share"):
-        among_best(errors, Roles.among("a", errors, {}), resamples=100, share=0)
+        best_proxies(errors, Roles.among("a", errors, {}), resamples=100, share=0)

@@ -28,6 +28,7 @@ TABLE = pd.DataFrame(
         "source_after_low": [0.35],
         "source_after_high": [0.96],
         "n": [4],
+        "source_n": [4],
     }
 )
 
@@ -63,7 +64,8 @@ def test_the_line_of_equal_errors_is_explained_where_it_is() -> None:
 
 
 def test_both_recipes_are_against_the_source_before() -> None:
-    figure = plots.source_by_recipe_grid(BEFORE, AFTER, TABLE, "s", ("scratch", "pretrained"))
+    both = pd.concat([TABLE.assign(dataset="s"), TABLE])  # none of the source itself
+    figure = plots.source_by_recipe_grid(BEFORE, AFTER, both, "s", ("scratch", "pretrained"))
     (axes,) = figure.axes
     before, after = axes.lines
     assert xy(before) == [(10, 51), (30, 53), (20, 57), (40, 55)]
