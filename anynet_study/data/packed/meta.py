@@ -147,7 +147,7 @@ def read_meta(path: Path) -> Meta:
         raise damaged(path, "not the meta data of a packed dataset") from error
 
 
-def damaged(path: Path, reason: str) -> UserError:
+def damaged(path: Path, reason: str) -> UnreadableError:
     """The error for a packed dataset that is not as it was written; of a disk that fails, that.
 
     To be raised where that which shows it is handled.
@@ -157,7 +157,7 @@ def damaged(path: Path, reason: str) -> UserError:
         told = os.strerror(errno.EIO)
         return UnreadableError(f"{path}: cannot be read ({told}); the file itself may be whole")
     line = reason.splitlines()[0] if reason else "unreadable"
-    return UserError(
+    return UnreadableError(
         f"{path}: damaged dataset ({line}); remove its folder, and add it again (data add) if it "
         "is not built in"
     )

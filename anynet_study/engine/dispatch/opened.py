@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import UnreadableError, UserError, counted
 from anynet_study.core.files import write_text
 from anynet_study.data import DatasetView, KeptDatasets, keep_labels, load_dataset
 from anynet_study.design_space import Population
@@ -101,6 +101,8 @@ class OpenStudy:
             return None
         try:
             return open_study(self.folder.folder)
+        except UnreadableError:
+            raise
         except UserError:  # data or files that it needs are gone
             return None
 
