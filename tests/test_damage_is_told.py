@@ -158,7 +158,6 @@ def test_no_command_waits_for_a_pipe(place: str, type_: Type) -> None:
     ]
     assert time.monotonic() - began < 60
     assert codes[0] != 0 or place == "a file of jobs"
-    assert codes[2] != 0 or place not in ("what a study keeps", "labels of a dataset")
 
 
 def test_a_sparse_journal_is_damage_in_bounded_memory(type_: Type) -> None:
