@@ -5,7 +5,7 @@ That is the commit that it was made from, and the sweep files.
 
 import runpy
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copytree, ignore_patterns, rmtree
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
@@ -17,6 +17,8 @@ class BuildWithAdditions(build_py):
     """Adds `VERSION` and `sweeps/` to the package, unless the checkout itself is installed."""
 
     def run(self) -> None:
+        # An earlier build of this checkout may have left modules there that are gone since.
+        rmtree(Path(self.build_lib) / "anynet_study", ignore_errors=True)
         super().run()
         if self.editable_mode:
             return

@@ -4,6 +4,7 @@ They are committed, so that the pages are whole where they are read.
 """
 
 import ast
+import csv
 import html
 import importlib
 import re
@@ -80,8 +81,30 @@ def analyses() -> str:
             }
             lines += [f"#### {it.question}", "", it.lead, it.note, ""]
             lines += [f"- {name}: {text}" for name, text in told.items() if text]
-            lines += ["", f"<!-- example of {it.name} -->", ""]  # site_examples.py makes it
+            lines += [*rates(it.name), "", f"<!-- example of {it.name} -->", ""]  # site_examples.py
     return re.sub("\n{3,}", "\n\n", "\n".join(lines))
+
+
+def rates(name: str) -> list[str]:
+    """How often each kind of sentence of an analysis is wrong, and where it is most often so."""
+    with (ROOT / "benchmarks" / "results" / "sentences.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["analysis"] == name]
+    if not rows:
+        return []
+    lines = ["", "How often its sentences are wrong, in simulated studies:", ""]
+    lines += [
+        "| claim | rows | wrong (%), where most often | where | right (%), where plainly true |"
+    ]
+    lines += ["|---|---|---|---|---|"]
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        mine = [row for row in rows if row["kind"] == kind]
+        worst = max(mine, key=lambda row: float(row["percent"]))
+        share = f"{worst['percent']} [{worst['low']}, {worst['high']}] of {worst['studies']}"
+        true = next((row for row in mine if row["role"] == "true"), None)
+        right = f"{true['right']} ({true['world']}; {true['setting']})" if true else ""
+        where = f"{worst['world']}; {worst['setting']} ({worst['date']})"
+        lines.append(f"| {kind} | {len(mine)} | {share} | {where} | {right} |")
+    return lines
 
 
 def scripts() -> str:

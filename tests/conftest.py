@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
+#: The commands of Slurm that this package calls.
+SLURM = ("sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -43,11 +45,41 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How many inputs of the corpora were misread without a word, or refused though plain."""
+    """How many inputs of the corpora were misread without a word, or refused though plain.
+
+    And into the file $ANYNET_SKIPPED, for CI, which tests were skipped and why.
+    """
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
     ends = [value for it in reports for key, value in it.user_properties if key == "corpus"]
     for end in ("misread without a word", "refused though plain") if ends else ():
         terminalreporter.write_line(f"inputs from outside {end}: {ends.count(end)} of {len(ends)}")
+    if file := os.environ.get("ANYNET_SKIPPED"):
+        skipped = terminalreporter.stats.get("skipped", ())
+        lines = (f"{test.nodeid}\t{test.longrepr[2]}\n" for test in skipped)
+        Path(file).write_text("".join(lines), encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def path_with_slurm() -> str:
+    """PATH as it was, for tests of a Slurm that is installed."""
+    return os.environ["PATH"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def path_without_slurm(
+    path_with_slurm: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """PATH without Slurm's commands: tests with a Slurm of scripts see that one alone."""
+    folders = [Path(folder) for folder in path_with_slurm.split(os.pathsep) if folder]
+    for place, folder in enumerate(folders):
+        if any((folder / name).exists() for name in SLURM):
+            folders[place] = tmp_path_factory.mktemp("without-slurm")
+            for program in folder.iterdir():
+                if program.name not in SLURM:
+                    (folders[place] / program.name).symlink_to(program)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", os.pathsep.join(map(str, folders)))
+        yield os.environ["PATH"]
 
 
 @pytest.fixture(scope="session", autouse=True)

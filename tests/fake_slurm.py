@@ -1,5 +1,6 @@
 """A Slurm of a few shell scripts, for what is told apart by its commands' answers alone."""
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -75,7 +76,7 @@ class FakeSlurm:
             (folder / name).touch()
         self.set(last=0, max_array=1001, max_submit=1_000_000, refusal=FULL)
         patch.setenv("FAKE", str(folder))
-        patch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+        patch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
 
     def set(self, **values: object) -> None:
         """Change limits, the words of a refusal, or what happens before and after queueing."""

@@ -187,7 +187,7 @@ def test_an_option_with_a_mistake(typed: Type, arguments: list[str], expected: s
         (["data", "info", "digit"], "did you mean 'digits'?"),
         (
             ["launch", "tiny.yaml", "--cluster", "pbs"],
-            "input should be 'local', 'slurm' or 'debug'",
+            "input should be 'local', 'slurm', 'debug' or 'none'",
         ),
     ],
 )

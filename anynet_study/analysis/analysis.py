@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 import pandas as pd
 
 from anynet_study.analysis.apr.options import Method
+from anynet_study.analysis.claims import Kind, Said
 from anynet_study.analysis.plots import wording
 from anynet_study.core.errors import DoesNotApplyError, UserError, nearest
 from anynet_study.core.metrics import SHOWN, check_level
@@ -20,6 +21,8 @@ from anynet_study.core.progress import progress_if_long
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from anynet_study.analysis.worlds import World
 
 #: Panels that a figure has room for.
 MOST_PANELS = 48
@@ -48,6 +51,8 @@ class Options:
     #: Shell patterns of the architectures through which the line of effective robustness goes, such
     #: as those trained on the base alone; none: all.
     baseline: tuple[str, ...] = ()
+    #: The least ICC of single runs that there can be on any dataset, where no replicates tell it.
+    least_icc: float | None = None
     #: Ignore the weights of a population that was drawn with unequal probability.
     unweighted: bool = False
     #: Only the runs that this condition keeps, in SQL; "": all.
@@ -64,6 +69,8 @@ class Options:
             raise UserError(f"--replicates: unknown {self.replicates!r}; choose from {legal}")
         if self.seed < 0:
             raise UserError(f"--seed: {self.seed} is negative; legal: 0, 1, 2, ...")
+        if self.least_icc is not None and not 0 < self.least_icc <= 1:
+            raise UserError(f"--least-icc: {self.least_icc:g}; legal: above 0, at most 1")
         check_level(self.level, self.resamples)
 
     @property
@@ -137,9 +144,11 @@ class Analysis(Generic[S]):
     #: The table for people, where that has other rows or columns.
     arrange: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table
     figures: tuple[StudyFigure[S], ...] = ()
-    #: What is found, in sentences under a topic of the answer.
-    say: Callable[[S, pd.DataFrame], list[str]] | None = None
+    #: What is found, under a topic of the answer: claims, which become words in `claims`.
+    say: Callable[[S, pd.DataFrame], Said] | None = None
     topic: str = ""
+    #: The kinds of claims that it says, and the worlds in which each is measured.
+    says: Mapping[Kind, "tuple[World, ...]"] = field(default_factory=dict)
     #: Names that are still understood.
     older_names: tuple[str, ...] = ()
     #: Of its intervals; None: as many as the options say.

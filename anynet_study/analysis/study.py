@@ -40,6 +40,10 @@ NO_TRAINING_ERRORS = "no training errors are stored"
 NO_TOP5 = "top-5 errors on datasets of more than five classes are not known"
 NO_CURVES = "no learning curves are stored"
 NOT_TUNED = "no recipe is tuned"
+UNEQUAL = (
+    "the architectures were drawn with unequal probability, and this takes all alike; --unweighted "
+    "does so"
+)
 ONE_RECIPE = "all runs have the same recipe"
 NO_TEST_SETS = "no dataset is said to be a further test set of another"
 #: What tables of further test sets are of, unless they are told.
@@ -122,7 +126,7 @@ FOR_ANALYSES = frozenset(
     {
         *("inputs", "progress", "analyses", "analysis", "analysis_of", "study_figure"),
         *("figure_data", "chosen", "kind_of", "tested_on", "staged", "read_all", "known", "get"),
-        *("make", "weighted", "left_out", "tables", "recipe_test_sets"),
+        *("make", "weighted", "equal_weights", "left_out", "tables", "recipe_test_sets"),
     }
 )
 
@@ -392,6 +396,12 @@ class Study(Analysed):
         except DoesNotApplyError:  # the analyses that it keeps from being made say so
             return None
         return None if weights is None else effective_size(weights)
+
+    @property
+    def equal_weights(self) -> None:
+        """Nothing; for tables that take all architectures alike, where these have no weights."""
+        if self.weights is not None:
+            raise DoesNotApplyError(UNEQUAL)
 
     @property
     def weighted(self) -> dict[str, Any]:

@@ -110,13 +110,19 @@ def _print(table: "pd.DataFrame", plan: "Plan") -> None:
         SMALLEST_CORRELATION,
         SMALLEST_DIFFERENCE,
         SMALLEST_ROBUSTNESS,
+        fewest_to_preserve,
     )
     from anynet_study.cli.tables import print_table
     from anynet_study.core.errors import counted
 
     runs = f"the mean of {plan.runs} runs" if plan.runs > 1 else "that of a single run"
-    known = "replicates tell the ICC" if plan.replicates else "without replicates no ICC is known"
+    known = (
+        "replicates tell the ICC"
+        if plan.replicates
+        else "without replicates no ICC is known, and only negative correlations are “no”"
+    )
     print(f"Spearman's rho, intervals at {100 * plan.level:g}%. Each error is {runs}; {known}.")
+    needed = fewest_to_preserve(plan.targets, plan.level)
     family, shifts = counted(plan.targets, "target"), counted(plan.shifts, "further test set")
     asked = {
         "carries over": "Does the ranking carry over to a target (rho at least "
@@ -126,7 +132,7 @@ def _print(table: "pd.DataFrame", plan: "Plan") -> None:
         "is raised": "Does a family member raise the average correlation of the source (by "
         f"{SMALLEST_DIFFERENCE:g})? {family}",
         "order holds": "Does a target keep the order of the architectures that are told apart? "
-        f"{family} in one family",
+        f"{family} in one family; “yes” needs {needed} architectures or more",
         "is robust": f"Is a model told to be robust (by {SMALLEST_ROBUSTNESS:g} point)? "
         f"All models and {shifts} in one family",
     }

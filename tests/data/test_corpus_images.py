@@ -512,6 +512,47 @@ ROWS = (
         command=INSPECT,
     ),
     Row(
+        "Stanford Dogs, with its annotations beside",
+        images(
+            "Images/n02085620-Chihuahua/{n}.png",
+            "Images/n02085782-Spaniel/{n}s.png",
+            "Annotation/n02085620-Chihuahua/{n}a.png",
+        ),
+        asks=["give a folder in it: Images"],
+        command=INSPECT,
+    ),
+    Row(
+        "PACS: the same classes in folders of domains",
+        images(*(f"{d}/{k}/{{n}}{d}.png" for d in ("art", "photo") for k in ("dog", "elephant"))),
+        asks=["hold the same folders (dog, elephant)"],
+        command=INSPECT,
+    ),
+    Row(
+        "Food-101, with lists of its parts",
+        several(
+            images("images/pie/{n}.png", "images/ramen/{n}.png"),
+            text(
+                "meta/train.txt", "".join(f"{k}/{n}\n" for k in ("pie", "ramen") for n in range(4))
+            ),
+            text("meta/test.txt", "".join(f"{k}/{n}\n" for k in ("pie", "ramen") for n in (4, 5))),
+        ),
+        says=["8 images in train, 4 images in test", "classes: 2"],
+        command=INSPECT,
+    ),
+    Row(
+        "columns of yes and no whose names have blanks",
+        tabled(
+            "train.csv",
+            [
+                "Path,Age,No Finding,Edema,Pneumonia",
+                *(f"p{n}.png,6{n},{n % 2},{n % 3 % 2},{(n + 1) % 2}" for n in range(6)),
+            ],
+            "i/p{n}.png",
+        ),
+        asks=["--label-column 'No Finding,Edema,Pneumonia'"],
+        command=INSPECT,
+    ),
+    Row(
         "species called by numbers",
         images("1034512/{n}.png", "2077134/{n}.png"),
         says=["layout: class/image", "classes: 2"],

@@ -323,6 +323,15 @@ CASES = (
         says=["datasets: 5", "columns that describe models: none"],
     ),
     Row(
+        "a dataset that ranks models the other way round is one, and told of",
+        csv(
+            "model,cars,dtd,lines",
+            *(f"n{k},{60 + 2 * k}.{k},{50 + k}.{k},{80 - 2 * k}.{k}" for k in range(9)),
+        ),
+        "--accuracy",
+        says=["datasets: 3", "note: lines ranks models the other way round"],
+    ),
+    Row(
         "48 words of descriptions beside accuracy",
         csv(
             "model,CIFAR10TestAccuracy200Epochs,params",
@@ -606,6 +615,55 @@ PUBLIC = (
         ),
         "--accuracy",
         says=["datasets: 19", "columns that describe models: Mean"],
+    ),
+    Row(
+        "MMPretrain",
+        csv(
+            "Model,Pretrain,Params (M),Flops (G),Top-1 (%),Top-5 (%),Config",
+            "resnet18,From scratch,11.69,1.82,69.90,89.43,config",
+            "resnet34,From scratch,21.80,3.68,73.62,91.59,config",
+            "resnet50,From scratch,25.56,4.12,76.55,93.06,config",
+        ),
+        "--accuracy",
+        says=["datasets: 2, median error in percent: Top-1 (%) 26.38", "two measures"],
+    ),
+    Row(
+        "a spreadsheet with decimal commas and millions",
+        {
+            "t.csv": "Modell;CIFAR-10;CIFAR-100;Parameter (Mio.)\nResNet18;95,21;77,42;11,2\n"
+            "ResNet50;95,60;78,90;23,5\nVGG16;93,10;72,33;14,7\n"
+        },
+        "--accuracy",
+        says=["datasets: 2", "columns that describe models: Parameter (Mio.)"],
+    ),
+    Row(
+        "ImageNet-C",
+        csv(
+            "Network,Clean Error,mCE,Gauss.,Shot,Impulse",
+            *("AlexNet,43.5,100.0,69,71,72", "ResNet-18,30.2,84.7,61,64,68"),
+            "ResNet-50,23.9,76.7,55,57,60",
+        ),
+        "--error",
+        says=["datasets: 4, median error in percent: Clean Error 30.2"],
+    ),
+    Row(
+        "AutoGluon",
+        csv(
+            "model,score_test,score_val,pred_time_test,fit_time,stack_level,can_infer",
+            "WeightedEnsemble_L2,0.8412,0.8501,0.33,61.2,2,True",
+            "CatBoost,0.8390,0.8466,0.01,20.1,1,True",
+            "LightGBM,0.8371,0.8440,0.02,2.2,1,True",
+        ),
+        "--accuracy --fraction",
+        asks=["score_test", "stack_level", "--dataset-columns score_test --ignore"],
+    ),
+    Row(
+        "a readme with a column of links called model",
+        csv(
+            "name,resolution,acc@1,#params,FLOPs,model",
+            *("ConvNeXt-T,224x224,82.1,28M,4.5G,model", "ConvNeXt-S,224x224,83.1,50M,8.7G,model"),
+        ),
+        says=["models: 2 from column 'name'", "datasets: 1, median error in percent: acc@1 17.4"],
     ),
     Row(
         "wandb",

@@ -175,6 +175,13 @@ class StudyOptions(TableOptions):
             "--unweighted", help="Ignore the weights of a sample drawn with unequal probability."
         ),
     ] = False
+    least_icc: Annotated[
+        float | None,
+        typer.Option(
+            "--least-icc",
+            help="Least ICC of single runs, where no replicates tell it: “no” needs to know.",
+        ),
+    ] = None
     where: Annotated[
         str,
         typer.Option(
@@ -221,7 +228,7 @@ class StudyOptions(TableOptions):
 
 #: Options that say how to compute, and which runs count.
 OPTIONS = (
-    *("method", "resamples", "seed", "level", "unweighted"),
+    *("method", "resamples", "seed", "level", "unweighted", "least_icc"),
     *("where", "recipe", "metric", "replicates"),
 )
 

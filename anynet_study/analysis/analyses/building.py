@@ -7,7 +7,7 @@ import pandas as pd
 
 from anynet_study.analysis.analysis import check_room
 from anynet_study.analysis.plots import wording
-from anynet_study.core.errors import DoesNotApplyError, listed
+from anynet_study.core.errors import DoesNotApplyError
 
 #: Tables by what tells them apart, each made when it is its turn.
 Parts = dict[tuple[str, ...], Callable[[], pd.DataFrame]]
@@ -22,8 +22,6 @@ MARKED = (
     "most). Errors far above all others, such as those of diverged runs, are off the scale and "
     "drawn at the edge."
 )
-#: Up to this many datasets are named in a sentence, more are counted.
-NAMED = 6
 
 
 def stacked(
@@ -88,20 +86,6 @@ def drawable_errors(errors: pd.DataFrame) -> pd.DataFrame:
         raise DoesNotApplyError("no run has an error")
     check_room(known.shape[1])
     return known
-
-
-def some(names: Sequence[str], total: int, what: str = "datasets") -> str:
-    """Name a few datasets, count many; `what` they are all called."""
-    if len(names) == total > 1:
-        return f"both {what}" if total == 2 else f"all {total} {what}"
-    return listed(names) if len(names) <= NAMED else f"{len(names)} of {total} {what}"
-
-
-def any_of(names: Sequence[str], total: int, what: str = "datasets") -> str:
-    """List names after a negation, where "not to all" would leave open to which."""
-    if len(names) == total > 1:
-        return f"either of the two {what}" if total == 2 else f"any of the {total} {what}"
-    return some(names, total, what)
 
 
 def with_interval(row: pd.Series, name: str = "estimate") -> str:

@@ -13,9 +13,7 @@ from anynet_study.analysis.analyses.building import (
     Parts,
     stacked,
 )
-from anynet_study.analysis.analyses.health import concerns_of
 from anynet_study.analysis.analysis import Analysis, StudyFigure, check_room
-from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError
 
@@ -131,33 +129,9 @@ def sizes(study: Study) -> pd.DataFrame:
     return result.reset_index(drop=True)
 
 
-def narrower(sizes: pd.DataFrame) -> list[str]:
-    """How many architectures the widest of the intervals with the source would need."""
-    known = sizes.dropna(subset=["width", "for_half"])
-    if known.empty:
-        return []
-    row = known.loc[known["width"].idxmax()]
-    said = (
-        f"The widest interval, of {row['source']} with {row['target']}, spans "
-        f"{wording.number(row['width'])} with {row['n']:,} architectures"
-    )
-    if row["width"] <= NARROW:
-        return [f"{said}: no more architectures are needed."]
-    return [
-        f"{said}. It would be half as wide with about {roughly(row['for_half'])} architectures, "
-        f"and {NARROW} wide with about {roughly(row['for_a_tenth'])}."
-    ]
-
-
 def roughly(count: int) -> str:
     """A count with two digits that mean something: 606 is written 610."""
     return f"{int(float(f'{count:.2g}')):,}"
-
-
-def advised(study: Study, sizes: pd.DataFrame) -> list[str]:
-    """Advise more architectures, unless what is seriously wrong would remain with more of them."""
-    serious = {concern.kind for concern in concerns_of(study) if concern.serious}
-    return [] if serious - {"few"} else narrower(sizes)
 
 
 def arrange_sizes(sizes: pd.DataFrame) -> pd.DataFrame:
@@ -229,8 +203,6 @@ SIZES = Analysis[Study](
             panels="target",
         ),
     ),
-    say=advised,
-    topic="How sure",
     section="proxies",
     heading="How many architectures would be enough?",
     shown="open",

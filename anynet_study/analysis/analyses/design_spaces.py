@@ -451,6 +451,8 @@ SPACE_ANALYSES: dict[str, Analysis[Spaces]] = {
             title="Where the best model of a random quarter of them lies",
             table=ranges,
             arrange=arrange_ranges,
+            note="Chance alone narrows a range: that of a parameter without any effect spans about "
+            "71%, 61% and 51% of all of 30, 100 and 500 models.",
         ),
     )
 }

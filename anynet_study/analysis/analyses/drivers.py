@@ -1,15 +1,19 @@
 """What of an architecture drives its errors (paper 1, sections 4.4 and 6.2.2)?"""
 
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from anynet_study.analysis import apr, plots
-from anynet_study.analysis.analyses.building import MARKED, drawable_errors, one_of, some
+from anynet_study.analysis.analyses.building import MARKED, drawable_errors, one_of
 from anynet_study.analysis.analysis import Analysis, StudyFigure
-from anynet_study.analysis.study import Study
-from anynet_study.core.errors import DoesNotApplyError, listed
+from anynet_study.analysis.claims import Claim, CorrectedP, Fact, Kind, Said, sources
+from anynet_study.analysis.study import Inputs, Study
+from anynet_study.analysis.worlds import SIZES, TARGETS, Draw, Setting, World, settings
+from anynet_study.core.errors import DoesNotApplyError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,24 +85,82 @@ def draw_fitting(study: Study, _: pd.DataFrame) -> "Figure":
     return plots.driver_grid(errors, study.population, "cumulative depth", table, metrics)
 
 
-def driver_flips(drivers: pd.DataFrame) -> list[str]:
+OF_SAMPLE = sources("architectures")
+GOES_WITH = Kind(
+    name="errors go with a sum",
+    speaks=OF_SAMPLE,
+    subject="more {about}",
+    words={
+        "opposite": "{subject} goes with lower errors on {names}",
+        "yes": "{subject} goes with higher errors on {names}",
+        "undecided": "it is undecided whether errors rise or fall with {about} on {any_of}",
+    },
+)
+
+
+def driven(drivers: pd.DataFrame) -> Said:
     """Where deeper or wider architectures are better on some datasets and worse on others."""
-    sentences, idle = [], []
-    for parameter, rows in drivers.groupby("parameter", sort=False):
-        sure = rows["p_holm"] <= 1 - drivers.attrs.get("level", 0.95)
-        worse = list(rows.loc[sure & (rows["estimate"] > 0), "dataset"])
-        better = list(rows.loc[sure & (rows["estimate"] < 0), "dataset"])
-        effects = [(better, "lower"), (worse, "higher")]
-        total = len(rows)
-        said = [f"{effect} errors on {some(names, total)}" for names, effect in effects if names]
-        if said:
-            sentences.append(f"More {parameter} goes with {', but with '.join(said)}.")
-        else:
-            idle.append(str(parameter))
-    if idle:
-        neither = " or ".join(idle)
-        sentences.append(f"It is undecided everywhere whether errors rise or fall with {neither}.")
-    return sentences
+    level, tests = drivers.attrs.get("level", 0.95), len(drivers)
+    return [
+        Claim(
+            GOES_WITH,
+            str(row["dataset"]),
+            CorrectedP(row["p_holm"], row["estimate"], OF_SAMPLE, tests, level),
+            str(row["parameter"]),
+            tests,
+        )
+        for _, rows in drivers.groupby("parameter", sort=False)
+        for row in rows.to_dict("records")
+    ]
+
+
+def of_spread(kind: str, strength: float) -> Callable[[Draw, Setting], Inputs]:
+    """Errors on datasets that rise with depth by `strength`; their spread may hang on it, too."""
+
+    def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
+        n = setting.n
+        depths = draw.integers(1, 9, (n, 4))
+        deep = (depths.sum(axis=1) - 18) / depths.sum(axis=1).std()
+        of_kind = {"even": np.ones(n), "fanning": np.exp(0.5 * deep), "U": 0.2 + deep**2}
+        spread = of_kind[kind]
+        own = draw.normal(size=(n, setting.targets)) + draw.normal(size=(n, 1))
+        own = np.exp(own) - np.exp(1) if setting.shape == "skewed" else own
+        if setting.shape == "diverged":
+            own = np.where(draw.random(own.shape) < 0.03, 12.0, own)
+        errors = 40 + strength * deep[:, None] + spread[:, None] * own
+        table = pd.DataFrame(errors, columns=[f"t{at}" for at in range(setting.targets)])
+        stages: dict[str, Any] = {f"d{stage + 1}": depths[:, stage] for stage in range(4)}
+        stages |= {f"w{stage}": 8 * draw.integers(1, 129, n) for stage in range(1, 5)}
+        stages |= {f"{what}{stage}": np.ones(n) for what in "bg" for stage in range(1, 5)}
+        known = {"architecture": table.index, **stages}
+        if setting.weights:
+            known["weight"] = np.where(deep > 0, 8.0, 1.0)
+        return Inputs(errors=table, architectures=pd.DataFrame(known))
+
+    return draw_inputs
+
+
+def depth_only(claim: Claim, _: Inputs) -> bool:
+    """Errors rise with depth, and do not go with width."""
+    return claim.about == "cumulative depth" and claim.answer == "yes"
+
+
+def neither(claim: Claim, _: Inputs) -> bool:
+    """Errors go with nothing."""
+    return False
+
+
+ALONG = (
+    *settings(n=SIZES, targets=TARGETS, shape=("normal", "skewed", "diverged")),
+    Setting(weights=True),
+)
+SOME = ALONG[:2]
+DRIVING = (
+    World("nothing, even spread", "false", of_spread("even", 0.0), neither, SOME),
+    World("nothing, spread U-shaped in depth", "false", of_spread("U", 0.0), neither, ALONG),
+    World("errors rise by a hair", "threshold", of_spread("even", 0.001), depth_only, SOME),
+    World("errors rise with depth, r 0.45", "true", of_spread("even", 0.7), depth_only, SOME),
+)
 
 
 DRIVERS = Analysis[Study](
@@ -133,9 +195,8 @@ DRIVERS = Analysis[Study](
         ),
     ),
     arrange=arrange,
-    say=lambda study, table: (
-        driver_flips(of_errors(table, TEST)) + ([study.stageless] if study.stageless else [])
-    ),
+    say=lambda study, table: [*driven(of_errors(table, TEST)), *left_out(study)],
+    says={GOES_WITH: DRIVING},
     topic="Drivers",
     section="drivers",
     shown="open",
@@ -167,19 +228,42 @@ def drawn_importance(study: Study) -> pd.DataFrame:
     return known[columns].rename(columns=ends)
 
 
-def stage_flips(stages: pd.DataFrame) -> list[str]:
-    """Parameters that help on one dataset and hurt on another."""
-    said = []
-    for column, how in (("flips", ""), ("partial_flips", " at equal FLOPs and parameters")):
-        flips = set(stages.loc[stages[column].astype(bool), "parameter"])
-        flipping = [name for name in dict.fromkeys(stages["parameter"]) if name in flips]
-        if flipping:
-            said.append(
-                f"These help on one dataset and hurt on another{how}: {listed(flipping)} "
-                "(d depth, w width, b bottleneck ratio, g group width of a stage; corrected for "
-                "the number of tests)."
-            )
+FLIPS = Kind(
+    name="parameter flips",
+    speaks=OF_SAMPLE,
+    what="parameters",
+    words={
+        "yes": "{names} (d depth, w width, b bottleneck ratio, g group width of a stage) help on "
+        "one dataset and hurt on another{about}",
+    },
+)
+
+
+def flipping(stages: pd.DataFrame) -> Said:
+    """Parameters that help on one dataset and hurt on another.
+
+    Both p are corrected for all tests; that of the claim is the larger one.
+    """
+    level, tests, said = stages.attrs.get("level", 0.95), len(stages), list[Claim]()
+    for column, how in (("", ""), ("partial_", " at equal FLOPs and parameters")):
+        estimate = column.removesuffix("_") or "estimate"
+        for parameter, rows in stages.groupby("parameter", sort=False):
+            sides = (rows.loc[sign * rows[estimate] > 0, f"{column}p_holm"] for sign in (-1, 1))
+            p = max(1.0 if side.isna().all() else float(side.min()) for side in sides)
+            evidence = CorrectedP(p, 1.0, OF_SAMPLE, tests, level)
+            said.append(Claim(FLIPS, str(parameter), evidence, how, tests))
     return said
+
+
+def left_out(study: Study) -> Said:
+    """Architectures without stages."""
+    return [Fact("{told}", {"told": study.stageless})] if study.stageless else []
+
+
+FLIPPING = (
+    World("nothing, even spread", "false", of_spread("even", 0.0), neither, SOME),
+    World("all errors rise with depth", "threshold", of_spread("fanning", 0.7), neither, SOME),
+)
 
 
 def draw_given(study: Study, table: pd.DataFrame) -> "Figure":
@@ -236,7 +320,8 @@ STAGES = Analysis[Study](
             panels="dataset",
         ),
     ),
-    say=lambda study, table: stage_flips(table),
+    say=lambda study, table: flipping(table),
+    says={FLIPS: FLIPPING},
     topic="Drivers",
     section="drivers",
     heading="Stage by stage",

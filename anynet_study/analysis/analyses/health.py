@@ -192,13 +192,6 @@ def _guessers(evidence: Evidence) -> dict[str, int]:
     return found
 
 
-def mostly_guessed(study: "Study") -> list[str]:
-    """Datasets on which half of the architectures or more are not shown to do better than that."""
-    evidence = evidence_of(study)
-    guessers = _guessers(evidence).items()
-    return [name for name, count in guessers if 2 * count >= len(evidence.errors[name])]
-
-
 def _train_better(names: Sequence[str], diverged: int) -> str:
     where = listed(some_of(names, 6))
     if diverged:
@@ -236,7 +229,7 @@ def _noise(evidence: Evidence) -> list[Concern]:
             "Training noise: it is not shown that architectures differ at all on {names}, where "
             "two trainings of one may differ as much. A low correlation there may be noise.",
         ),
-        (mostly, "Training noise is most of the differences between single runs on {names}."),
+        (mostly, "Training noise may be most of the differences between single runs on {names}."),
     ):
         if len(rows):
             icc = [

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 
 from anynet_study.analysis import apr, plots
-from anynet_study.analysis.analyses.building import Parts, some, stacked
+from anynet_study.analysis.analyses.building import Parts, stacked
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.apr.predictions import UNKNOWN
-from anynet_study.analysis.study import Study
+from anynet_study.analysis.claims import Claim, CorrectedP, Fact, Kind, Said, sources
+from anynet_study.analysis.study import ImagePredictions, Inputs, Study
+from anynet_study.analysis.worlds import Draw, Setting, World
 from anynet_study.core.errors import DoesNotApplyError
 
 #: The name of a dataset's own test set.
@@ -54,21 +56,53 @@ def _compared(study: Study, dataset: str, test_set: TestSet | None = None) -> pd
     return apr.mcnemar(right[-1], right[0] if test_set else None, study.options.level)
 
 
-def told_apart(significance: pd.DataFrame, level: float) -> list[str]:
-    """Whether the test images tell the best architectures apart."""
-    undecided, asked, most = [], significance["dataset"].nunique(), 0
+SEPARATES = Kind(
+    name="images separate the best",
+    speaks=sources("images", "choice"),
+    words={
+        "undecided": "on {any_of}, the test images do not separate the best architecture from any "
+        "of those that come next (McNemar's test, corrected)",
+    },
+)
+
+
+def told_apart(significance: pd.DataFrame, level: float) -> Said:
+    """Where the test images do not tell the best architecture apart from any of the next ones.
+
+    The p are corrected for all pairs of the table, whichever of them is the best.
+    """
+    said: list[Claim | Fact] = []
     for dataset, rows in significance.groupby("dataset", sort=False):
-        with_best = rows[rows["a"] == rows["a"].iloc[0]]
-        if not (with_best["p_holm"] <= 1 - level).any():
-            undecided.append(str(dataset))
-            most = max(most, len(with_best))
-    if not undecided:
-        return []
-    others = "the next one" if most == 1 else f"any of the next {most}"
-    return [
-        f"On {some(undecided, asked)}, the test images do not separate the best architecture from "
-        f"{others} (McNemar's test, corrected)."
-    ]
+        with_best = rows.loc[rows["a"] == rows["a"].iloc[0], "p_holm"]
+        evidence = CorrectedP(with_best.min(), 1.0, SEPARATES.speaks, level=level)
+        said.append(Claim(SEPARATES, str(dataset), evidence))
+    return said
+
+
+def of_equal_networks(draw: Draw, setting: Setting) -> Inputs:
+    """Ten networks that are as good as each other, and often wrong on the same images."""
+    hard = draw.normal(size=setting.images)
+    wrong = hard + draw.normal(size=(10, setting.images)) > 1.0
+    labels = np.arange(setting.images, dtype=np.uint16) % 10
+    classes = np.where(wrong, (labels + 1) % 10, labels).astype(np.uint16)
+
+    def predicted(dataset: str, test: str, names: list[str]) -> ImagePredictions:
+        return ImagePredictions(names, classes[[int(name[1:]) for name in names]], labels)
+
+    errors = pd.DataFrame({"d": 100 * wrong.mean(axis=1)}, [f"a{place}" for place in range(10)])
+    return Inputs(errors=errors, predicted=predicted)
+
+
+def not_separated(claim: Claim, _: Inputs) -> bool:
+    """Equal networks are told to be equal."""
+    return False
+
+
+EQUALS = tuple(Setting(n=10, targets=1, images=images) for images in (200, 2_000, 10_000))
+SEPARATING = tuple(
+    World("ten networks of the same accuracy", role, of_equal_networks, not_separated, EQUALS)
+    for role in ("false", "threshold")
+)
 
 
 SIGNIFICANCE = Analysis[Study](
@@ -91,6 +125,7 @@ SIGNIFICANCE = Analysis[Study](
     say=lambda study, table: told_apart(
         table[table["test_set"].eq(OWN) & table["a"].notna()], study.options.level
     ),
+    says={SEPARATES: SEPARATING},
     topic="The best",
     section="images",
     shown="folded",

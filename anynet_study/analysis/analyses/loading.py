@@ -32,6 +32,8 @@ from anynet_study.store import ImportOptions, ResultStore, StorePart, find_store
 
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]
 DISTANCE_COLUMNS = ("a", "b", "fid_corrected", "fid_low", "fid_high")
+#: From so many pairs of datasets on it is told beforehand that they take long.
+MANY_PAIRS = 10_000
 #: The name of a dataset's own test set.
 OWN = "test"
 #: What a store may say of the parts of its datasets.
@@ -81,7 +83,7 @@ def load(
     `data distance` writes; in a study's folder it is found by itself. `analysis` adds analyses of
     your own, MODULE:NAME of an `anynet_study.analysis.Analysis`. `options` are the fields of
     `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
-    evaluations, baseline, unweighted, where.
+    evaluations, baseline, least_icc, unweighted, where.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.
 
@@ -133,6 +135,10 @@ def load(
         raise UserError(f"load: a {kind}; needed is a path, a DataFrame or a ResultStore")
     else:
         study = _of_store(source, asked, chosen, converted=said != ImportOptions())
+    count = study.errors.shape[1]
+    if (pairs := count * (count - 1) // 2) > MANY_PAIRS and not quiet:
+        told = f"{count} datasets are {pairs:,} pairs, and tables of all pairs take long"
+        print(f"note: {told}: --table or --figure chooses", file=sys.stderr)
     study.analyses = known_analyses([analysis] if isinstance(analysis, str) else analysis)
     if chosen.method == "kendall" and study.weights is not None:
         raise UserError(

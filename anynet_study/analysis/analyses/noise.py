@@ -2,16 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analysis import Analysis, StudyFigure, check_room
+from anynet_study.analysis.apr.simultaneous import bonferroni
+from anynet_study.analysis.claims import Claim, Interval, Kind, Said, sources
 from anynet_study.analysis.plots import wording
-from anynet_study.analysis.study import NO_REPLICATES, Study
+from anynet_study.analysis.study import NO_REPLICATES, Inputs, Study
+from anynet_study.analysis.worlds import Draw, Setting, World, correlated
 from anynet_study.core.errors import DoesNotApplyError
 
 #: Lines of architectures that a reader can follow at all.
 MOST_LINES = 200
+#: Datasets whose bounds are told: the lowest ones.
+MOST_BOUNDS = 3
 #: Two parts of a table of proxies.
 MEASURED, FREED = "as measured", "proxies freed of noise"
 CUT = (
@@ -32,6 +38,20 @@ def noise(study: Study) -> pd.DataFrame:
 def known_noise(study: Study) -> pd.DataFrame | None:
     """The table of noise, where the study has replicates at all."""
     return None if study.known("replicates") is None else study.get("noise")
+
+
+def noise_together(study: Study, asked: int) -> pd.DataFrame | None:
+    """The noise of so many datasets in intervals that hold together; else what is declared of it.
+
+    None where neither replicates nor --least-icc tell it.
+    """
+    replicates, least = study.known("replicates"), study.options.least_icc
+    if replicates is not None and study.weights is None:
+        level = bonferroni(study.options.level, asked)
+        return apr.noise_ceiling(replicates, study.options.method, level)
+    if least is None:
+        return None
+    return pd.DataFrame({"dataset": study.errors.columns, "icc": least, "icc_low": least})
 
 
 def replicates_of(study: Study, names: Sequence[str]) -> pd.DataFrame | None:
@@ -60,17 +80,62 @@ def cut(table: pd.DataFrame, bounds: Mapping[str, float | pd.Series]) -> pd.Data
     return shown.assign(note=noted) if CUT in shown.attrs.get("remarks", []) else shown
 
 
-def noise_bounds(ceiling: pd.DataFrame) -> list[str]:
-    """Where training noise alone keeps correlations low; where it hides all, `health` says so."""
-    clear = ceiling[ceiling["icc_low"] > 0].sort_values("ceiling", kind="stable")
-    if clear.empty:
-        return []
-    lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
+OF_NOISE = sources("architectures", "trainings")
+CEILING = Kind(
+    name="ceiling of noise",
+    speaks=OF_NOISE,
+    smallest=None,
+    words={
+        "estimate": "on {names}, training noise keeps a single run from correlating above {high} "
+        "even with a perfect proxy",
+    },
+)
+
+
+def noise_bounds(study: Study, ceiling: pd.DataFrame) -> Said:
+    """Where training noise alone keeps correlations low; where it hides all, `health` says so.
+
+    The bounds are upper ends that hold together, so that a reader may look at the lowest.
+    """
+    known = noise_together(study, len(ceiling))
+    assert known is not None
+    clear = known[known["icc_low"] > 0].sort_values("icc_high", kind="stable")
     return [
-        f"Training noise limits what any proxy can reach: {most} {lowest['dataset']}, where a "
-        "single run cannot be expected to correlate above "
-        f"{wording.number(lowest['ceiling'])} even with a perfect proxy."
+        Claim(
+            CEILING,
+            str(row["dataset"]),
+            Interval(
+                float(np.sqrt(max(row["icc_low"], 0))),
+                float(np.sqrt(max(row["icc_high"], 0))),
+                OF_NOISE,
+                len(ceiling),
+            ),
+            asked=len(ceiling),
+        )
+        for row in clear.to_dict("records")[:MOST_BOUNDS]
     ]
+
+
+def under_bound(claim: Claim, inputs: Inputs) -> bool:
+    """The bound is no lower than the true ceiling of normal runs."""
+    assert isinstance(claim.evidence, Interval)
+    return bool(claim.evidence.high >= inputs.errors.attrs["ceiling"])
+
+
+def of_runs(draw: Draw, setting: Setting) -> Inputs:
+    """Runs with the setting's ICC; the ceiling is that of ranks."""
+    drawn = correlated([0.5] * (setting.targets - 1), setting, draw)
+    drawn.errors.attrs["ceiling"] = np.sqrt(6 / np.pi * np.arcsin(setting.icc / 2))
+    return drawn
+
+
+REPEATED = tuple(
+    Setting(n=n, targets=datasets, icc=icc, twice=twice)
+    for n, twice, datasets, icc in (
+        (100, 16, 8, 0.8), (100, 16, 2, 0.8), (60, 30, 7, 0.8), (30, 30, 3, 0.7), (300, 300, 8, 0.9)
+    )
+)  # fmt: skip
+BOUNDING = (World("ICC as in the setting", "threshold", of_runs, under_bound, REPEATED),)
 
 
 NOISE = Analysis[Study](
@@ -85,7 +150,7 @@ NOISE = Analysis[Study](
         "as a property of the dataset alone: architectures of a wider band of FLOPs have a higher "
         "ICC"
     ),
-    needs=("replicates",),
+    needs=("replicates", "equal_weights"),
     headings={"replicates": "runs", "icc": "ICC", "within_std": "std within"}
     | {"between_std": "between"},
     figures=(
@@ -103,7 +168,8 @@ NOISE = Analysis[Study](
             expected=True,
         ),
     ),
-    say=lambda study, table: noise_bounds(table),
+    say=noise_bounds,
+    says={CEILING: BOUNDING},
     topic="Training noise",
     section="noise",
     shown="open",
@@ -131,7 +197,7 @@ CORRECTED = Analysis[Study](
     formula="ρ / √(ICC(x) ICC(y))",
     source="Spearman 1904 (attenuation)",
     avoid="where the interval of an ICC comes near 0: the quotient can then have any value",
-    needs=("replicates",),
+    needs=("replicates", "equal_weights"),
     headings={"source": "dataset", "target": "and", "estimate": "of single runs"}
     | {"icc_source": "", "icc_target": "", "corrected": "without noise"},
     section="noise",

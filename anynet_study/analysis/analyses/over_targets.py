@@ -1,5 +1,8 @@
 """What do the proxies say of targets in general, and would they, were they free of noise?"""
 
+from functools import cache
+
+import numpy as np
 import pandas as pd
 
 from anynet_study.analysis import apr
@@ -11,8 +14,11 @@ from anynet_study.analysis.analyses.noise import (
     replicates_of,
 )
 from anynet_study.analysis.analysis import Analysis
+from anynet_study.analysis.apr import Roles
+from anynet_study.analysis.claims import Claim, Fact, Interval, Kind, Said, sources
 from anynet_study.analysis.plots import wording
-from anynet_study.analysis.study import Study
+from anynet_study.analysis.study import Inputs, Study
+from anynet_study.analysis.worlds import MANY, SOURCE, Draw, Setting, World, holds, settings
 from anynet_study.core.errors import DoesNotApplyError
 
 
@@ -51,21 +57,78 @@ def arrange(table: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def of_further_targets(table: pd.DataFrame) -> list[str]:
+OF_TARGETS = sources("architectures", "targets")
+ON_AVERAGE = Kind(
+    name="average over such targets",
+    speaks=OF_TARGETS,
+    smallest=None,
+    words={
+        "estimate": "taking the targets as a sample of all that there could be, single runs on "
+        "{about} correlate with a target by {interval} on average",
+    },
+)
+OF_NEW = Kind(
+    name="a further target",
+    speaks=OF_TARGETS,
+    smallest=None,
+    words={
+        "estimate": "with one further target such as these, {about} is expected to correlate by "
+        "{low} to {high}",
+    },
+)
+
+
+def of_further_targets(table: pd.DataFrame) -> Said:
     """What the source is worth for targets in general."""
-    rows = table[(table["errors"] == MEASURED) & (table["minus"] == "")]
-    row = rows.iloc[0]
-    if pd.isna(row["random_low"]):
-        return []
-    average = f"{wording.number(row['estimate'])} "
-    average += wording.interval(row["random_low"], row["random_high"])
-    low, high = row["new_low"], row["new_high"]
-    further = f", and with one further target by {wording.number(low)} to {wording.number(high)}"
-    further = "; with one further target, by anything" if low <= -1 and high >= 1 else further
-    return [
-        f"Taking the targets as a sample of all that there could be, {row['proxy']} correlates "
-        f"with a target by {average} on average{further}."
-    ]
+    row = table[(table["errors"] == MEASURED) & (table["minus"] == "")].iloc[0]
+    mean = Interval(row["random_low"], row["random_high"], OF_TARGETS, estimate=row["estimate"])
+    new = Interval(row["new_low"], row["new_high"], OF_TARGETS)
+    said: list[Claim | Fact] = [Claim(ON_AVERAGE, "targets", mean, str(row["proxy"]))]
+    if not (row["new_low"] <= -1 and row["new_high"] >= 1):  # it can be anything
+        said.append(Claim(OF_NEW, "a new target", new, str(row["proxy"])))
+    return said
+
+
+#: Mean and standard deviation of the true r of targets in general.
+MEAN, BETWEEN = 0.5, 0.15
+
+
+def of_random_targets(draw: Draw, setting: Setting) -> Inputs:
+    """Targets whose r with the source is drawn; one more, which is not seen, is new."""
+    r = np.clip(MEAN + BETWEEN * draw.normal(size=setting.targets + 1), -0.95, 0.95)
+    source = draw.normal(size=(setting.n, 1))
+    own = draw.normal(size=(setting.n, setting.targets))
+    errors = np.hstack([source, r[1:] * source + np.sqrt(1 - r[1:] ** 2) * own])
+    names = [SOURCE, *(f"t{number}" for number in range(setting.targets))]
+    table = pd.DataFrame(40 + 4 * errors, columns=names)
+    table.attrs["new"] = 6 / np.pi * np.arcsin(r[0] / 2)
+    return Inputs(errors=table, roles=Roles.among(SOURCE, names, {}))
+
+
+@cache
+def mean_rho() -> float:
+    """Spearman's rho with targets in general."""
+    r = np.clip(MEAN + BETWEEN * np.random.default_rng(0).normal(size=MANY), -0.95, 0.95)
+    return float((6 / np.pi * np.arcsin(r / 2)).mean())
+
+
+def holds_new(claim: Claim, inputs: Inputs) -> bool:
+    """The interval of a claim holds the correlation with the new target."""
+    return holds(inputs.errors.attrs["new"])(claim, inputs)
+
+
+def holds_mean(claim: Claim, inputs: Inputs) -> bool:
+    """The interval of a claim holds the correlation with targets in general."""
+    return holds(mean_rho())(claim, inputs)
+
+
+DRAWN = settings(n=(100, 30), targets=(7, 2, 3, 20))
+AVERAGING = (
+    World("r of targets is 0.5 ± 0.15", "threshold", of_random_targets, holds_mean, DRAWN),
+)
+FORETELLING = (
+    World("r of targets is 0.5 ± 0.15", "threshold", of_random_targets, holds_new, DRAWN),
+)
 
 
 OVER_TARGETS = Analysis[Study](
@@ -89,6 +152,7 @@ OVER_TARGETS = Analysis[Study](
     | {"best": "is the best"},
     arrange=arrange,
     say=lambda study, table: of_further_targets(table),
+    says={ON_AVERAGE: AVERAGING, OF_NEW: FORETELLING},
     topic="The source",
     section="proxies",
     heading="On average over these targets, and over others like them",

@@ -12,6 +12,7 @@ from pandas.api import types
 
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.apr.error_tables import check_frame
+from anynet_study.analysis.claims import Claim, Fact, Said
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError, UnreadableError, UserError, first_line
 from anynet_study.core.functions import guarded, open_instance
@@ -21,6 +22,7 @@ R = TypeVar("R")
 #: The group of entry points by which installed packages add analyses.
 GROUP = "anynet_study.analyses"
 SHOWN = ("", "open", "folded")
+Saying = Callable[[Study, pd.DataFrame], Said]
 #: What a caption may have in braces.
 IN_CAPTIONS = dict.fromkeys(("level", "rho", "correlation"), "")
 
@@ -82,7 +84,7 @@ def _guarded(analysis: Analysis[Study], what: str) -> Analysis[Study]:
         analysis,
         table=made and table,
         arrange=arrange,
-        say=analysis.say and _saying(analysis.say, what),
+        say=analysis.say and _saying(analysis.say, what, analysis),
         figures=tuple(
             replace(
                 figure,
@@ -151,19 +153,24 @@ def _left_out(function: Callable[P, R]) -> Callable[P, R]:
     return called
 
 
-def _saying(function: Callable[..., Any], what: str) -> Callable[..., list[str]]:
-    """Sentences, or in their place the reason why there are none."""
+def _saying(function: Callable[..., Any], what: str, analysis: Analysis[Study]) -> Saying:
+    """Claims, or in their place the reason why there are none."""
     call = guarded(function, f"{what}: say", passed=(UnreadableError,))
 
-    def said(study: Study, table: pd.DataFrame) -> list[str]:
+    def said(study: Study, table: pd.DataFrame) -> Said:
         try:
-            sentences = call(study, table)
+            claims = call(study, table)
         except UnreadableError:
             raise
         except UserError as error:
-            return [f"No sentences: {error}."]
-        if isinstance(sentences, list) and all(isinstance(it, str) for it in sentences):
-            return sentences
-        return [f"No sentences: {what}: say: a list of texts is needed, not {sentences!r}."]
+            return [Fact("No sentences: {why}.", {"why": str(error)})]
+        if not (isinstance(claims, list) and all(isinstance(it, Claim | Fact) for it in claims)):
+            why = f"{what}: say: a list of Claim and Fact is needed, not {claims!r}"
+            return [Fact("No sentences: {why}.", {"why": why})]
+        for it in claims:
+            if isinstance(it, Claim) and it.kind not in analysis.says:
+                why = f"{what}: says: no world measures how often {it.kind.name!r} is wrong"
+                return [Fact("No sentences: {why}.", {"why": why})]
+        return claims
 
     return said

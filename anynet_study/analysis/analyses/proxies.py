@@ -1,20 +1,15 @@
 """Which dataset predicts a target, and what does choosing by it cost (paper 1, section 4.3)?"""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
 
 from anynet_study.analysis import apr, plots
-from anynet_study.analysis.analyses.building import (
-    MARKED,
-    any_of,
-    some,
-    with_averages,
-    with_interval,
-)
-from anynet_study.analysis.analyses.noise import known_noise
+from anynet_study.analysis.analyses.building import MARKED, with_averages
+from anynet_study.analysis.analyses.noise import known_noise, noise_together
 from anynet_study.analysis.analysis import (
     MOST_PANELS,
     Analysis,
@@ -22,9 +17,24 @@ from anynet_study.analysis.analysis import (
     check_known,
     check_room,
 )
+from anynet_study.analysis.apr import Roles
 from anynet_study.analysis.apr.proxies import DIFFERENCE_ENDS
+from anynet_study.analysis.claims import Answer, BestSet, Claim, Fact, Interval, Kind, Said, sources
 from anynet_study.analysis.plots import wording
-from anynet_study.analysis.study import Study
+from anynet_study.analysis.study import Inputs, Study
+from anynet_study.analysis.worlds import (
+    SHAPES,
+    SIZES,
+    SOURCE,
+    TARGETS,
+    Draw,
+    Setting,
+    World,
+    answers,
+    correlated,
+    r_for,
+    settings,
+)
 from anynet_study.core.errors import DoesNotApplyError
 
 if TYPE_CHECKING:
@@ -32,16 +42,12 @@ if TYPE_CHECKING:
 
 #: Resamples that the intervals of regret need.
 MOST_RESAMPLES = 2_000
-#: A correlation whose whole interval is below this leaves most of the ranking open.
-WEAK = 0.5
 
 
 def match(study: Study) -> pd.DataFrame:
     """Source against closest family member."""
-    icc, noise = None, known_noise(study)
-    if noise is not None:
-        icc = dict(zip(noise["dataset"], noise["icc"], strict=True))
-    table = apr.match_family(study.errors, study.roles, **study.weighted, icc=icc)
+    noise = noise_together(study, 1 + len(study.roles.targets))
+    table = apr.match_family(study.errors, study.roles, **study.weighted, noise=noise)
     for counts in ("classes", "member_classes"):
         table[counts] = table[counts].where(table[counts] > 0)  # those that are known
     return table
@@ -116,60 +122,120 @@ def scatter(
     )
 
 
-def carry_over(rows: pd.DataFrame, source: str) -> str:
-    """Does the ranking on the source carry over to the targets? The verdicts, in words."""
-    known, verdict = rows["rho_source"].notna(), rows["carries_over"]
-    reversed_there = known & (verdict == "no") & (rows["rho_source_high"] < 0)
-    parts = [
-        (known & (verdict == "yes"), "{subject} carries over to {names}"),
-        (
-            reversed_there,
-            f"{{subject}} is reversed on {{names}}: what is better on {source} is worse there",
-        ),
-        (
-            known & (verdict == "no") & ~reversed_there,
-            "{subject} does not carry over to {any_of}: a correlation of "
-            f"{wording.number(apr.SMALLEST_CORRELATION)} or more is unlikely there",
-        ),
-        (
-            known & (verdict == "undecided"),
-            "it is undecided whether {subject} carries over to {any_of}",
-        ),
-        (~known, "{subject} cannot be compared with {any_of}: too few, or constant, errors"),
+#: What the interval of a correlation without noise carries.
+OF_NOISELESS = sources("architectures", "trainings")
+OF_MEASURED = sources("architectures")
+CARRIES_OVER = Kind(
+    name="carries over",
+    speaks=OF_NOISELESS,
+    smallest=apr.SMALLEST_CORRELATION,
+    subject="the ranking of the architectures on {about}",
+    what="targets",
+    words={
+        "yes": "{subject} carries over to {names}",
+        "opposite": "{subject} is reversed on {names}: what is better on {about} is worse there",
+        "no": "{subject} does not carry over to {any_of}: without the noise of training, a "
+        f"correlation of {wording.number(apr.SMALLEST_CORRELATION)} or more is unlikely there",
+        "undecided": "it is undecided whether {subject} carries over to {any_of}",
+        "unknown": "{subject} cannot be compared with {any_of}: too few, or constant, errors",
+    },
+)
+IS_RAISED = Kind(
+    name="average is raised",
+    speaks=OF_MEASURED,
+    smallest=apr.SMALLEST_DIFFERENCE,
+    words={
+        cast(
+            Answer, answer
+        ): "taking the class subset of {about} that is closest in class count to the target, "
+        f"instead of {{about}}, {does} the average correlation of single runs with these targets "
+        "(a difference of {interval})"
+        for answer, does in {
+            "yes": "raises",
+            "opposite": "lowers",
+            "no": "does not raise",
+            "undecided": "may or may not raise",
+        }.items()
+    },
+)
+
+
+def carried_over(rows: pd.DataFrame, source: str) -> Said:
+    """Does the ranking on the source carry over to the targets?"""
+    return [
+        Claim(
+            CARRIES_OVER,
+            str(row["target"]),
+            Interval(row["carries_low"], row["carries_high"], OF_NOISELESS, len(rows)),
+            source,
+            len(rows),
+        )
+        for row in rows.to_dict("records")
     ]
-    subject, said = f"the ranking of the architectures on {source}", []
-    for which, text in parts:
-        if which.any():
-            these = list(rows.loc[which, "target"]), len(rows), "targets"
-            sentence = text.format(subject=subject, names=some(*these), any_of=any_of(*these))
-            said.append(f"{sentence[0].upper()}{sentence[1:]}.")
-            subject = "it"
-    return " ".join(said)
 
 
-def gain(match: pd.DataFrame, source: str) -> list[str]:
+def gain(match: pd.DataFrame, source: str) -> Said:
     """Is the family member closest in class count a better proxy than the source, on average?"""
     if not (averages := match.attrs["averages"]):
         return []
     [row] = averages
     low, high = row["difference_low"], row["difference_high"]
     if row["difference"] == 0 and low == high == 0:
-        return [
-            f"In its family, {source} itself is closest in class count to every target, so "
-            "matching class counts changes nothing."
-        ]
-    [verdict] = apr.verdict(low, high, apr.SMALLEST_DIFFERENCE)
-    words = {"yes": "raises", "no": "does not raise", "undecided": "may or may not raise"}
-    does = "lowers" if high <= -apr.SMALLEST_DIFFERENCE else words[verdict]
-    before, after = wording.apart(row["rho_source"], row["rho_member"])
-    numbers = (
-        f"from {before} to {after}, a difference of {wording.number(row['difference'])} "
-        f"{wording.interval(low, high)}"
-    )
-    return [
-        f"Taking the class subset of {source} that is closest in class count to the target, "
-        f"instead of {source}, {does} the average correlation with the targets ({numbers})."
-    ]
+        said = (
+            "In its family, {source} itself is closest in class count to every target, so matching "
+            "class counts changes nothing."
+        )
+        return [Fact(said, {"source": source})]
+    evidence = Interval(low, high, OF_MEASURED, estimate=row["difference"])
+    return [Claim(IS_RAISED, "the targets", evidence, source)]
+
+
+def of_targets(rho: float) -> Callable[[Draw, Setting], Inputs]:
+    """Studies of a source that correlates by rho with every target."""
+    return lambda draw, setting: correlated([rho] * setting.targets, setting, draw)
+
+
+NOISY = (
+    Setting(n=300, icc=0.5),
+    *(Setting(n=n, icc=0.5, twice=4) for n in (100, 300)),
+    *(Setting(icc=0.8, twice=twice) for twice in (16, 100)),
+    Setting(icc=0.8, twice=100, shape="guessing"),
+)
+SPREAD = (*settings(n=SIZES, targets=TARGETS, shape=SHAPES), Setting(weights=True))
+SOME = (Setting(), Setting(n=30), Setting(targets=20), *NOISY[:4])
+CARRYING = (
+    World("rho 0.29 with every target", "false", of_targets(0.29), answers("no"), SPREAD),
+    World("rho 0.3 with every target", "threshold", of_targets(0.3), answers("yes"),
+          SPREAD + NOISY),
+    World("rho 0 with every target", "false", of_targets(0.0), answers("no"), SOME),
+    World("rho 0.7 with every target", "true", of_targets(0.7), answers("yes"), SOME),
+)  # fmt: skip
+
+
+def of_member(rho: float, ahead: float) -> Callable[[Draw, Setting], Inputs]:
+    """The source is a noisier copy of a member of its family, which is `ahead` of it."""
+
+    def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
+        drawn = correlated([rho] * setting.targets, setting, draw)
+        member = drawn.errors[SOURCE]
+        kept = r_for(rho - ahead, setting.shape) / r_for(rho, setting.shape)
+        noise = member.std() * np.sqrt(1 / kept**2 - 1) * draw.normal(size=setting.n)
+        errors = drawn.errors.rename(columns={SOURCE: "half"})
+        errors.insert(0, SOURCE, member + noise)
+        targets = dict.fromkeys(errors.columns[2:], 50)
+        return replace(
+            drawn, errors=errors, roles=Roles(SOURCE, {SOURCE: 100, "half": 50}, targets)
+        )
+
+    return draw_inputs
+
+
+FEW = settings(n=(100, 30), targets=(7, 2), shape=("normal", "skewed"))
+RAISING = (
+    World("ahead by 0.04", "false", of_member(0.7, 0.04), answers("no"), FEW),
+    World("ahead by 0.05", "threshold", of_member(0.7, 0.05), answers("yes"), FEW),
+    World("ahead by 0.15", "true", of_member(0.7, 0.15), answers("yes"), FEW[:1]),
+)
 
 
 MATCH = Analysis[Study](
@@ -191,6 +257,7 @@ MATCH = Analysis[Study](
     ),
     needs=("roles",),
     headings={"target": "target (classes)", "member": "closest (classes)"}
+    | {"carries_low": "", "carries_high": ""}
     | {"rho_source": "source", "rho_member": "closest member", "carries_over": "carries over"},
     arrange=arrange_match,
     figures=(
@@ -209,9 +276,10 @@ MATCH = Analysis[Study](
         ),
     ),
     say=lambda study, table: [
-        carry_over(table, study.roles.source),
+        *carried_over(table, study.roles.source),
         *(gain(table, study.roles.source) if len(study.roles.family) > 1 else []),
     ],
+    says={CARRIES_OVER: CARRYING, IS_RAISED: RAISING},
     topic="The source",
     section="proxies",
     heading="The source, and its class subset closest to each target",
@@ -219,8 +287,9 @@ MATCH = Analysis[Study](
     "the member of the source's family with the nearest number of classes. The difference compares "
     "the two on the same architectures and resamples. The ranking on the source carries over where "
     f"the correlation is shown to be {apr.SMALLEST_CORRELATION} or more, in intervals that hold "
-    "for all targets together; it does not where it is shown to be less (where replicates tell "
-    "the noise of training: less than that leaves of it); otherwise that is undecided.",
+    "for all targets together; it does not where it is shown to be less without the noise of "
+    "training, of which replicates tell (or --least-icc declares) how much there is; otherwise "
+    "that is undecided.",
     shown="open",
     expected=True,
 )
@@ -231,59 +300,98 @@ def proxies(study: Study) -> pd.DataFrame:
     return apr.best_proxies(study.errors, study.roles, **study.weighted)
 
 
-def chosen(table: pd.DataFrame) -> list[str]:
-    """Which member correlates most with which targets, where there are several of both."""
-    best = table[table["estimate"].notna()].groupby("target", sort=False).first()
-    if len(best) < 2:
-        return []
-    count = len(best), "targets"
-    parts = [
-        f"{proxy} with {some(list(rows.index), *count)}"
-        for proxy, rows in best.groupby("proxy", sort=False)
-    ]
-    sure = list(best.index[best["best"] == "yes"])
-    shown = f"for {some(sure, *count)}" if sure else "for none of them"
-    return [
-        f"The highest correlations in the family: {'; '.join(parts)}. This is shown to be the best "
-        f"choice {shown}."
-    ]
+OF_CHOSEN = sources("architectures", "choice")
+IS_USEFUL = Kind(
+    name="is useful",
+    speaks=OF_CHOSEN,
+    smallest=apr.SMALLEST_CORRELATION,
+    what="targets",
+    words={
+        "yes": "for {names}, {proxy} is a useful proxy, {letter} = {interval}",
+        "undecided": "no proxy for {names} is shown to be useful",
+        "unknown": "no proxy can be named for {names}: too few or constant errors",
+    },
+)
+IS_BEST = Kind(
+    name="is the best",
+    speaks=OF_CHOSEN,
+    what="targets",
+    words={
+        "yes": "for {names}, {members} is the best proxy of the family, of single runs",
+        "undecided": "for {names}, {members} may be the best proxy of the family",
+    },
+)
 
 
-def best_proxy(rows: pd.DataFrame) -> str:
-    """Which member of the family to use for one target, and how sure that is."""
-    target = rows["target"].iloc[0]
+def useful(rows: pd.DataFrame, letter: str, asked: int) -> Claim:
+    """Is the member that correlates most with a target a useful proxy for it?"""
+    best = rows.iloc[0]
+    evidence = Interval(best["low"], best["high"], OF_CHOSEN, asked, best["estimate"])
+    told = {"proxy": str(best["proxy"]), "letter": letter}
+    return Claim(IS_USEFUL, str(best["target"]), evidence, asked=asked, told=told)
+
+
+def can_be_best(rows: pd.DataFrame, asked: int) -> Claim:
+    """Which members of the family can be the best proxy for a target?"""
     known = rows[rows["estimate"].notna()]
-    if known.empty:
-        return f"No proxy can be named for {target}: too few or constant errors."
-    best, least = known.iloc[0], wording.number(apr.SMALLEST_CORRELATION)
-    value = f"{wording.letter(rows)} = {with_interval(best)}"
-    [useful] = apr.verdict(best["low"], best["high"], apr.SMALLEST_CORRELATION)
-    if useful == "no":
-        return f"No proxy for {target} is useful: the best, {best['proxy']}, has {value}."
-    if useful == "undecided":
-        return (
-            f"No proxy for {target} is shown to be useful: the correlation of the best one, "
-            f"{best['proxy']}, may be below {least} ({value})."
-        )
-    use = f"For {target}, use {best['proxy']} ({value})"
-    if best["high"] < WEAK:
-        use = f"The best proxy for {target}, {best['proxy']}, is a weak one ({value})"
-    if len(known) == 1:
-        return f"{use}; there is no other to choose from."
-    if best["best"] == "yes":
-        return f"{use}; it is the best of its family."
-    rivals = list(known.loc[known["best"] != "no", "proxy"].iloc[1:])
-    return (
-        f"{use}; it is undecided whether it is the best of its family: "
-        f"{some(rivals, len(known))} may be as good."
-    )
+    members = tuple(map(str, known.loc[known["best"] != "no", "proxy"]))
+    evidence = BestSet(members, len(known), OF_CHOSEN, asked)
+    return Claim(IS_BEST, str(rows["target"].iloc[0]), evidence, asked=asked)
 
 
-def which_proxies(table: pd.DataFrame) -> list[str]:
-    """Which member to use; of the source alone, what `carry_over` says is all."""
+def which_proxies(table: pd.DataFrame) -> Said:
+    """Which member to use; of the source alone, what `carried_over` says is all."""
     if table["proxy"].nunique() < 2:
         return []
-    return [*chosen(table), *(best_proxy(rows) for _, rows in table.groupby("target", sort=False))]
+    rows = [part for _, part in table.groupby("target", sort=False)]
+    best = [can_be_best(part, len(rows)) for part in rows]
+    return [*best, *(useful(part, wording.letter(table), len(rows)) for part in rows)]
+
+
+def of_family(ahead: float, rho: float = 0.6) -> Callable[[Draw, Setting], Inputs]:
+    """Four members of a family, the first ahead of the others, for every target."""
+
+    def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
+        names = [SOURCE, "half", "quarter", "tenth"]
+        hub = draw.normal(size=(setting.n, 1))
+        rhos = np.array([rho, *[rho - ahead] * 3])
+        r = np.sqrt([r_for(abs(it), "normal") for it in rhos]) * np.sign(rhos)
+        values = [r * hub + np.sqrt(1 - r**2) * draw.normal(size=(setting.n, 4))]
+        to_target = np.sqrt(r_for(abs(rho), "normal"))
+        own = draw.normal(size=(setting.n, setting.targets))
+        values.append(to_target * hub + np.sqrt(1 - to_target**2) * own)
+        both = np.hstack(values)
+        both = np.exp(0.8 * both) if setting.shape == "skewed" else both
+        targets = [f"t{number}" for number in range(setting.targets)]
+        errors = pd.DataFrame(40 + 4 * both, columns=[*names, *targets])
+        counts = dict(zip(names, (100, 50, 25, 10), strict=True))
+        return Inputs(errors=errors, roles=Roles(SOURCE, counts, dict.fromkeys(targets, 50)))
+
+    return draw_inputs
+
+
+def names_first(claim: Claim, _: Inputs) -> bool:
+    """The only one that can be the best is the first."""
+    return isinstance(claim.evidence, BestSet) and claim.evidence.can_be == (SOURCE,)
+
+
+def nobody(claim: Claim, _: Inputs) -> bool:
+    """Whoever is told to be the best is not."""
+    return False
+
+
+EQUALS = settings(n=(100, 12, 30), targets=(2, 7), shape=("normal", "skewed"))
+ONE = (Setting(targets=2), Setting(n=30, targets=2))
+BEING_BEST = (
+    World("four equal proxies", "false", of_family(0.0), nobody, EQUALS),
+    World("the first ahead by 0.001", "threshold", of_family(0.001), names_first, ONE),
+    World("the first ahead by 0.3", "true", of_family(0.3, 0.7), names_first, ONE),
+)
+BEING_USEFUL = (
+    World("rho 0.29 of all", "false", of_family(0.0, 0.29), answers("no"), EQUALS),
+    World("rho 0.3 of all", "threshold", of_family(0.0, 0.3), answers("yes"), ONE),
+    World("rho 0.7 of all", "true", of_family(0.0, 0.7), answers("yes"), ONE),
+)
 
 
 PROXIES = Analysis[Study](
@@ -324,12 +432,13 @@ PROXIES = Analysis[Study](
         ),
     ),
     say=lambda study, table: which_proxies(table),
+    says={IS_BEST: BEING_BEST, IS_USEFUL: BEING_USEFUL},
     topic="Which proxy",
     section="proxies",
     heading="Every member of the family as a proxy",
-    lead="All intervals of the table hold together, so they also hold for a member that is chosen "
-    "because it looks best. The members that are not marked “no” are the confidence set of the "
-    "best (multiple comparisons with the best, on paired differences): any of them can be it.",
+    lead="The intervals of the correlations hold together, so they also hold for a member that is "
+    "chosen because it looks best. The members that are not marked “no” are the confidence set of "
+    "the best (multiple comparisons with the best, on paired differences): any of them can be it.",
     shown="open",
     note="In its best quarter: the correlation over the quarter of the architectures with the "
     "lowest errors on the proxy, with a bootstrap interval (by a formula where they are fewer than "
@@ -338,27 +447,6 @@ PROXIES = Analysis[Study](
     "binomial interval of their share, which is somewhat too wide.",
     expected=True,
 )
-
-
-def found_of_the_best(table: pd.DataFrame | None, source: str) -> list[str]:
-    """How many of the architectures that are best on the targets are best on the source."""
-    if table is None:
-        return []
-    rows = table[(table["proxy"] == source) & (table["top"] > 0)]
-    if rows.empty:
-        return []
-    least = rows.loc[rows["overlap"].idxmin()]
-    found = {0: "none is", 1: "1 is"}.get(least["shared"], f"{least['shared']} are")
-    said = (
-        f"Of the {least['top']} architectures that are best on {least['target']}, "
-        f"{found} among the {least['top']} best on {source}: a share of "
-        f"{with_interval(least, 'overlap')}, where chance gives "
-        f"{wording.number(least['by_chance'])}."
-    )
-    if len(rows) > 1:
-        middle = f"{rows['shared'].median():g}"
-        said += f" That is the least of {len(rows)} targets; their median is {middle}."
-    return [said]
 
 
 def regret(study: Study) -> pd.DataFrame:
@@ -374,30 +462,6 @@ def regret(study: Study) -> pd.DataFrame:
     return table[table["top"].le(table["n"].max()) | table["top"].eq(1)].reset_index(drop=True)
 
 
-def price(regret: pd.DataFrame, source: str) -> list[str]:
-    """What it costs on the targets to take the architecture that is best on the source."""
-    rows = regret[(regret["proxy"] == source) & (regret["top"] == 1) & regret["regret"].notna()]
-    if rows.empty:
-        return []
-    worst = rows.loc[rows["regret"].idxmax()]
-    most = f" most on {worst['target']}," if len(rows) > 1 else f" on {worst['target']}"
-    said = [
-        f"Choosing the architecture that is best on {source} is expected to cost{most} "
-        f"{with_interval(worst, 'regret')} points of error above the best of {worst['n']:,} "
-        f"architectures; choosing one at random costs {wording.number(worst['chance'])}."
-    ]
-    if len(rows) > 1:
-        middle = f"{100 * float(rows['share'].median()):.0f}%"
-        said[0] += (
-            f" The median over the {len(rows)} targets is {middle} of the cost of a random choice."
-        )
-    useless = list(rows.loc[~(rows["share_high"] < 1), "target"])
-    if useless:
-        where = some(useless, len(rows), "targets")
-        said.append(f"On {where}, it is undecided whether the choice is better than a random one.")
-    return said
-
-
 REGRET = Analysis[Study](
     name="regret",
     title="Expected error above the lowest, in points, when a proxy chooses the architecture",
@@ -411,7 +475,7 @@ REGRET = Analysis[Study](
     avoid=(
         "where the lowest errors are far from normal, as with a floor that many architectures reach"
     ),
-    needs=("roles",),
+    needs=("roles", "equal_weights"),
     headings={"top": "best of top", "chance": "of a random choice", "share": "share of that"}
     | {"error": "measured error", "random": "random", "oracle": "least", "reliability": ""},
     figures=(
@@ -426,11 +490,6 @@ REGRET = Analysis[Study](
             panels="target",
         ),
     ),
-    say=lambda study, table: [
-        *found_of_the_best(study.get("proxies"), study.roles.source),
-        *price(table, study.roles.source),
-    ],
-    topic="The source",
     most_resamples=MOST_RESAMPLES,
     section="proxies",
     heading="What it costs to choose by a proxy",

@@ -20,6 +20,7 @@ from anynet_study.analysis.analyses import (
 )
 from anynet_study.analysis.analyses.own import own_analyses
 from anynet_study.analysis.analysis import Analysis, StudyFigure
+from anynet_study.analysis.claims import sentences
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import UserError, nearest
 
@@ -164,8 +165,6 @@ TOPICS = {
     "Training noise": "noise",
     "Further test sets": "shifts",
     "The best": "images",
-    "Classes": "images",
-    "How sure": "proxies",
 }
 
 
@@ -188,6 +187,7 @@ def findings(study: Study) -> list[TopicFindings]:
     for name, analysis in study.analyses.items():
         if analysis.say and name in study.tables:
             topic = analysis.topic or analysis.title
-            said.setdefault(topic, []).extend(analysis.say(study, study.tables[name]))
+            claims = analysis.say(study, study.tables[name])
+            said.setdefault(topic, []).extend(sentences(claims, analysis.says))
             shown.setdefault(topic, analysis.section)
     return [TopicFindings(topic, shown[topic], found) for topic, found in said.items() if found]

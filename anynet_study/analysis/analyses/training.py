@@ -2,23 +2,29 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from anynet_study.analysis import apr, plots
-from anynet_study.analysis.analyses.building import (
-    Parts,
-    some,
-    stacked,
-    with_averages,
-    with_interval,
-)
+from anynet_study.analysis.analyses.building import Parts, stacked, with_averages
 from anynet_study.analysis.analysis import Analysis, StudyFigure
+from anynet_study.analysis.claims import Claim, Fact, Interval, Kind, Said, sources
 from anynet_study.analysis.plots import wording
-from anynet_study.analysis.study import ONE_RECIPE, Study
-from anynet_study.core.errors import DoesNotApplyError, listed
+from anynet_study.analysis.study import ONE_RECIPE, Inputs, Study
+from anynet_study.analysis.worlds import (
+    TARGETS,
+    Draw,
+    Setting,
+    World,
+    answers,
+    correlated,
+    settings,
+)
+from anynet_study.core.errors import DoesNotApplyError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +35,8 @@ MOST_RESAMPLES = 1_000
 RECIPE, SHIFTED = "recipe", "recipe, on further test sets"
 METRIC, BALANCED = "top-5 with top-1 errors", "balanced classes"
 CHANGE = {"estimate": "correlation", "mean_before": "mean before", "mean_after": "after"}
-CHANGE |= {"errs_less": "errs less"}
+CHANGE |= {"most_err_less": "most err less", "improved_low": "", "improved_high": ""}
+CHANGE |= {"alike_low": "", "alike_high": ""}
 
 #: Errors before and after a change, and what to call them.
 Versions = tuple[pd.DataFrame, pd.DataFrame, tuple[str, str]]
@@ -76,34 +83,94 @@ def drawn_duration(study: Study) -> pd.DataFrame:
     return table
 
 
-def shortest(budget: pd.DataFrame) -> list[str]:
-    """How much of the training keeps the final ranking."""
-    known = budget.dropna(subset="estimate")
-    return [_shortest(rows) for _, rows in known.groupby("against", sort=False)]
-
-
-def _shortest(known: pd.DataFrame) -> str:
-    """Of the datasets whose ranking is compared with the same thing."""
-    longest, rho = known.loc[known["share"].idxmax()], wording.letter(known)
-    keep, within = wording.number(longest["keep"]), longest["against"] == apr.SAME_RUN
-    kept = f"{rho} ≥ {keep}" if within else f"{100 * longest['keep']:g}% of its {rho} or more"
-    if longest["epoch"] == longest["epochs"]:
-        late = list(known.loc[known["epoch"] == known["epochs"], "dataset"])
-        does = "reproduce the final ranking"
-        if not within:
-            does = "predict the ranking of another run nearly as well as the final one does"
-        return f"On {some(late, len(known))}, no earlier epoch is shown to {does} ({kept})."
-    most = "" if len(known) == 1 else f" on {some(list(known['dataset']), len(known))}"
-    does = (
-        "is the final one"
-        if within
-        else "predicts that of another run nearly as well as the final one"
+OF_SAMPLE = sources("architectures")
+KEPT_AS = {
+    apr.SAME_RUN: "agree with the final one of the same runs (a correlation of {keep} or more)",
+    apr.ANOTHER_RUN: "tell nearly as much of another run as the final one does ({keep} of it)",
+}
+IS_KEPT = {
+    against: Kind(
+        name=f"ranking is kept, of {against}",
+        speaks=OF_SAMPLE,
+        words={
+            "yes": "on {names}, after {share}% of the training (epoch {epoch} of {epochs}) the "
+            f"ranking is shown to {does}",
+            "undecided": f"on {{names}}, no earlier epoch is shown to {does}",
+        },
     )
+    for against, does in KEPT_AS.items()
+}
+
+
+def kept(budget: pd.DataFrame) -> Said:
+    """How much of the training surely keeps the final ranking, dataset by dataset."""
+    known, said = budget.dropna(subset="estimate"), []
+    for row in known.sort_values("against", kind="stable").to_dict("records"):
+        least, most = row["low_sure"] - row["keep"] + 1e-12, 1 - row["keep"]
+        evidence = Interval(least, max(least, most), OF_SAMPLE, len(budget))
+        told = {"epoch": int(row["epoch_sure"]), "epochs": int(row["epochs"])}
+        told["share"] = round(100 * row["epoch_sure"] / row["epochs"])
+        keep = wording.number(row["keep"])
+        said.append(
+            Claim(
+                IS_KEPT[row["against"]],
+                str(row["dataset"]),
+                evidence,
+                asked=len(budget),
+                told=told | {"keep": keep},
+            )
+        )
+    return said
+
+
+#: Standard deviations, beside that of a run's last errors, of what an epoch has for itself.
+UNSETTLED = np.array([2.0, 1.2, 0.8, 0.6, 0.5, 0.4, 0.35, 0.32, 0.29, 0.0])
+#: The reliability of last errors.
+LAST_ICC = 0.8
+
+
+def of_curves(again: bool) -> Callable[[Draw, Setting], Inputs]:
+    """Ten epochs whose rankings come ever nearer to the final one; maybe all trained `again`."""
+
+    def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
+        curves, seconds = [], []
+        for number in range(setting.targets):
+            quality = np.sqrt(LAST_ICC) * draw.normal(size=setting.n)
+            runs = quality + np.sqrt(1 - LAST_ICC) * draw.normal(size=(2, setting.n))
+            part = {"dataset": f"t{number}", "architecture": range(setting.n)}
+            for epoch, unsettled in enumerate(UNSETTLED, 1):
+                errors = 40 + 20 / epoch + 4 * (runs[0] + unsettled * draw.normal(size=setting.n))
+                curves.append(pd.DataFrame({**part, "epoch": epoch, "error": errors}))
+            for replicate, run in enumerate(runs):
+                told = {**part, "replicate": replicate, "error": 42 + 4 * run}
+                seconds.append(pd.DataFrame(told))
+        table, both = pd.concat(curves, ignore_index=True), pd.concat(seconds, ignore_index=True)
+        last = table[table["epoch"] == len(UNSETTLED)]
+        errors = last.pivot(index="architecture", columns="dataset", values="error")
+        return Inputs(errors=errors, curves=table, replicates=both if again else None)
+
+    return draw_inputs
+
+
+def first_kept(keep: float, again: bool) -> int:
+    """The first epoch of these curves from which on normal errors keep so much."""
+    r = 1 / np.sqrt(1 + UNSETTLED**2) * (LAST_ICC if again else 1.0)
+    rhos = 6 / np.pi * np.arcsin(r / 2)
+    return int(np.flatnonzero(rhos / rhos[-1] < keep)[-1]) + 2
+
+
+def keeping(again: bool) -> tuple[World, ...]:
+    """Worlds of curves: at the threshold, an epoch is told that is too early."""
+
+    def not_too_early(claim: Claim, _: Inputs) -> bool:
+        return int(claim.told["epoch"]) >= first_kept(float(claim.told["keep"]), again)
+
+    first = first_kept(0.95, again)
+    over = settings(n=(100, 30), targets=(3, 1, 7))
+    name, draw = f"kept from epoch {first} of 10 on", of_curves(again)
     return (
-        f"After {100 * longest['share']:.0f}% of the training, the ranking {does}{most} "
-        f"({kept} from there on{', within the same runs' * within}). It takes longest on "
-        f"{longest['dataset']}: epoch {longest['epoch']} of {longest['epochs']}, or epoch "
-        f"{longest['epoch_sure']} for the whole interval."
+        World(name, "false", draw, not_too_early, over),
+        World(name, "threshold", draw, not_too_early, over[:1]),
     )
 
 
@@ -122,9 +189,9 @@ DURATION = Analysis[Study](
         "rates of the whole training; and where replicates differ more than architectures, as what "
         "the epochs of one run agree on is then its noise"
     ),
-    needs=("curves",),
+    needs=("curves", "equal_weights"),
     headings={"keep": "wanted", "estimate": "reached", "share": "share of training"}
-    | {"epoch_sure": "epoch where sure"},
+    | {"epoch_sure": "epoch where sure", "low_sure": ""},
     arrange=apr.cheapest_budget,
     figures=(
         StudyFigure(
@@ -142,7 +209,8 @@ DURATION = Analysis[Study](
         ),
     ),
     most_resamples=MOST_RESAMPLES,
-    say=lambda study, table: shortest(apr.cheapest_budget(table)),
+    say=lambda study, table: kept(apr.cheapest_budget(table)),
+    says={IS_KEPT[apr.SAME_RUN]: keeping(False), IS_KEPT[apr.ANOTHER_RUN]: keeping(True)},
     topic="Training",
     section="training",
     heading="The shortest training that keeps the ranking",
@@ -158,22 +226,84 @@ DURATION = Analysis[Study](
 )
 
 
-def other_recipes(recipes: pd.DataFrame) -> list[str]:
-    """Does the ranking depend on the recipe?"""
-    said = []
-    for name, rows in recipes.groupby("version", sort=False):
-        known = rows.dropna(subset="estimate")
-        if known.empty:
-            continue
-        least = known.loc[known["estimate"].idxmin()]
-        better = list(known.loc[known["errs_less"] == "yes", "dataset"])
-        gains = f"; it errs less on {listed(better)}" if better else ""
-        agrees = "agrees least" if len(known) > 1 else "agrees"
-        said.append(
-            f"Under the recipe {name}, the ranking {agrees} with that of the main one on "
-            f"{least['dataset']} ({wording.letter(recipes)} = {with_interval(least)}){gains}."
-        )
+RANKS_ALIKE = Kind(
+    name="recipes rank alike",
+    speaks=sources("architectures", "trainings"),
+    smallest=apr.SMALLEST_CORRELATION,
+    subject="the ranking under the main recipe",
+    words={
+        "yes": "{subject} carries over to {about} on {names}",
+        "opposite": "{subject} is reversed under {about} on {names}",
+        "no": "{subject} does not carry over to {about} on {any_of}",
+        "undecided": "it is undecided whether {subject} carries over to {about} on {any_of}",
+    },
+)
+MOST_ERR_LESS = Kind(
+    name="more than half err less",
+    speaks=OF_SAMPLE,
+    smallest=0.0,
+    words={
+        "yes": "on {names}, more than half of such architectures err less under {about}",
+        "opposite": "on {names}, fewer than half of such architectures err less under {about}",
+    },
+)
+
+
+def changed(table: pd.DataFrame, by: str) -> Said:
+    """Does the ranking depend on the recipe, and do most architectures err less under it?"""
+    said: list[Claim | Fact] = []
+    for recipe, rows in table.groupby(by, sort=False):
+        known, about = rows.dropna(subset="estimate").to_dict("records"), f"the recipe {recipe}"
+        for row in known:
+            both = sources("architectures", "trainings")
+            alike = Interval(row["alike_low"], row["alike_high"], both, len(rows))
+            said.append(Claim(RANKS_ALIKE, str(row["dataset"]), alike, about, len(rows)))
+        for row in known:
+            low, high = (row[f"improved_{end}"] - 0.5 for end in ("low", "high"))
+            less = Interval(low, high, OF_SAMPLE, len(rows))
+            said.append(Claim(MOST_ERR_LESS, str(row["dataset"]), less, about, len(rows)))
     return said
+
+
+def of_two_recipes(rho: float, moved: float) -> Callable[[Draw, Setting], Inputs]:
+    """Errors that correlate by rho under two recipes; of the changes the median is `moved`."""
+
+    def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
+        first, second = {}, {}
+        for number in range(setting.targets):
+            base = setting.shape if setting.shape in ("normal", "skewed") else "normal"
+            drawn = correlated([rho], replace(setting, shape=base), draw).errors.to_numpy()
+            change = drawn[:, 1] - drawn[:, 0]
+            if setting.shape == "diverged":
+                change = np.where(draw.random(setting.n) < 0.03, 30.0, change)
+            first[f"t{number}"] = drawn[:, 0]
+            second[f"t{number}"] = drawn[:, 0] + change + moved
+        return Inputs(errors=pd.DataFrame(first), recipes={"other": pd.DataFrame(second)})
+
+    return draw_inputs
+
+
+CHANGES = settings(n=(100, 12, 300), targets=TARGETS)
+NEWLY_DIVERGED = Setting(n=12, shape="diverged")
+
+
+def worlds_of(
+    draw_of: Callable[[float, float], Callable[[Draw, Setting], Inputs]],
+    over: tuple[Setting, ...],
+) -> dict[Kind, tuple[World, ...]]:
+    """The worlds of two versions of errors, as `draw_of` draws them."""
+    hair, some = (*over, NEWLY_DIVERGED), over[:2]
+    alike = (
+        World("rho 0.29", "false", draw_of(0.29, 0.0), answers("no"), over),
+        World("rho 0.3", "threshold", draw_of(0.3, 0.0), answers("yes"), some),
+        World("rho 0.7", "true", draw_of(0.7, 0.0), answers("yes"), some),
+    )
+    less = (
+        World("half err less", "false", draw_of(0.7, 0.0), answers(), over),
+        World("half and a hair err less", "threshold", draw_of(0.7, -0.01), answers("yes"), some),
+        World("many err less", "true", draw_of(0.7, -2.0), answers("yes"), hair),
+    )
+    return {RANKS_ALIKE: alike, MOST_ERR_LESS: less}
 
 
 def recipes(study: Study) -> pd.DataFrame:
@@ -292,6 +422,7 @@ RECIPES = Analysis[Study](
         "for recipes that differ in more than one thing, if the question is which of them helps; a "
         "balanced version also has fewer images; of ten classes, top-5 errors are near 0"
     ),
+    needs=("equal_weights",),
     headings=CHANGE
     | {"source_before": "source, main recipe", "source_after": "source, this recipe"}
     | {"source_difference": "difference", "source_n": ""},
@@ -314,7 +445,8 @@ RECIPES = Analysis[Study](
         ),
         against("metrics", "Top-5 against top-1 errors", "Top-5 against top-1 errors.", METRIC),
     ),
-    say=lambda study, table: other_recipes(table[table["compared"] == RECIPE]),
+    say=lambda study, table: changed(table[table["compared"] == RECIPE], "version"),
+    says=worlds_of(of_two_recipes, CHANGES),
     topic="Training",
     section="training",
     heading="Other recipes, metrics and versions",
@@ -377,7 +509,7 @@ CLASS_OR_SIZE = Analysis[Study](
     ),
     source="paper 1, section 4.3.1 and Figure 6",
     avoid="where the two smaller versions have different numbers of images",
-    needs=("roles",),
+    needs=("roles", "equal_weights"),
     headings={"rho_source": "source", "rho_images": "with fewer images"}
     | {"rho_classes": "with fewer classes", "by_images": "gained by fewer images"}
     | {"by_classes": "by fewer classes"},

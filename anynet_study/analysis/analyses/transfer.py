@@ -82,7 +82,7 @@ TRANSFER = Analysis[Study](
     source="paper 3, section 4; paper 4, section 4.2 and Figures 1b and 8b; Fuller 1987, section "
     "1.1",
     avoid="to extrapolate beyond the accuracies that were seen",
-    needs=("roles",),
+    needs=("roles", "equal_weights"),
     headings={"freed_slope": "slope without noise", "r2": "R²", "adjusted_r2": "", "excluded": ""},
     figures=(
         StudyFigure(
@@ -151,7 +151,7 @@ BEYOND = Analysis[Study](
         "without replicates of the source: noise in it makes any other dataset seem to explain "
         "more; and with two targets, as there is only one other"
     ),
-    needs=("roles",),
+    needs=("roles", "equal_weights"),
     headings={"rho_source": "source", "rho_others": "one other", "rho_average": "average of others"}
     | {"difference": "one other - source", "freed_difference": "without noise"}
     | dict.fromkeys(("freed_source", "freed_others", "r2_source", "r2_average", "r2_both"), "")

@@ -1,18 +1,27 @@
 """What was tuned, what it cost, and does it change the ranking of the architectures?"""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from anynet_study.analysis import apr, plots
-from anynet_study.analysis.analyses.building import Parts, stacked, with_interval
-from anynet_study.analysis.analyses.training import CHANGE, Versions
+from anynet_study.analysis.analyses.building import Parts, stacked
+from anynet_study.analysis.analyses.training import (
+    CHANGE,
+    Versions,
+    changed,
+    of_two_recipes,
+    worlds_of,
+)
 from anynet_study.analysis.analysis import Analysis, StudyFigure
-from anynet_study.analysis.plots import wording
-from anynet_study.analysis.study import Study
+from anynet_study.analysis.claims import Claim, Fact, Said
+from anynet_study.analysis.study import Inputs, Study
+from anynet_study.analysis.worlds import Draw, Setting
 from anynet_study.core.errors import DoesNotApplyError, listed
+from anynet_study.core.progress import duration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,22 +74,28 @@ def _chosen(chosen: pd.DataFrame) -> Iterator[str]:
             yield " or ".join(f"{key} {value} ({count})" for value, count in counts.items())
 
 
-def budget_spent(table: pd.DataFrame) -> list[str]:
+def budget_spent(table: pd.DataFrame) -> Said:
     """The budget, which is the same for all, and who does not train."""
-    said = []
+    said: list[Claim | Fact] = []
     for recipe, rows in table.groupby("recipe", sort=False):
-        spent = rows["hours"].sum()
-        rungs = " or ".join(dict.fromkeys(rows["rungs"]))
+        told: dict[str, str | int] = {
+            "recipe": str(recipe),
+            "rungs": " or ".join(dict.fromkeys(rows["rungs"])),
+            "runs": int(rows["runs"].sum()),
+            "epochs": int(rows["epochs"].sum()),
+            "time": duration(3600 * float(rows["hours"].sum())),
+        }
         said.append(
-            f"The recipe {recipe} was tuned for each architecture on each dataset with the same "
-            f"{rungs} runs, compared on validation images: {rows['runs'].sum():,} runs, "
-            f"{rows['epochs'].sum():,} epochs and {wording.number(spent)} hours in all."
+            Fact(
+                "The recipe {recipe} was tuned for each architecture on each dataset with the same "
+                "{rungs} runs, compared on validation images: {runs} runs, {epochs} epochs and "
+                "{time} in all.",
+                told,
+            )
         )
         if stuck := [f"{n} on {name}" for name, n in rows[["dataset", "untrained"]].values if n]:
-            said.append(
-                f"Under {recipe}, these architectures train at none of the settings: "
-                f"{listed(stuck)}."
-            )
+            text = "Under {recipe}, these architectures train at none of the settings: {where}."
+            said.append(Fact(text, {"recipe": str(recipe), "where": listed(stuck)}))
     return said
 
 
@@ -141,20 +156,26 @@ def _tuned(study: Study, recipe: str) -> pd.DataFrame:
     return apr.agreement(before, after, **study.options.correlating)
 
 
-def least_agreement(table: pd.DataFrame) -> list[str]:
-    """Whether it matters for the ranking that each architecture has its own setting."""
-    said = []
-    for recipe, rows in table.groupby("recipe", sort=False):
-        known = rows.dropna(subset="estimate")
-        if known.empty:
-            continue
-        least = known.loc[known["estimate"].idxmin()]
-        said.append(
-            f"With settings tuned for each architecture ({recipe}), the ranking agrees least with "
-            f"the one under one setting for all on {least['dataset']} ({wording.letter(table)} = "
-            f"{with_interval(least)})."
-        )
-    return said
+def of_trials(rho: float, moved: float) -> Callable[[Draw, Setting], Inputs]:
+    """Two settings were tried: the best common one, and the one chosen for each architecture."""
+
+    def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
+        drawn = of_two_recipes(rho, moved)(draw, setting)
+        parts = []
+        for trial, table in enumerate((drawn.errors, drawn.recipes["other"])):
+            part = table.rename_axis("architecture").melt(
+                ignore_index=False, var_name="dataset", value_name="error"
+            )
+            parts.append(part.reset_index().assign(trial=trial, validation_error=50.0 + trial))
+        both = pd.concat(parts, ignore_index=True)
+        chosen = both["trial"].eq(1)
+        told = {"tuned": "tuned", "replicate": 0, "rung": 0, "trains": True, "chosen": chosen}
+        return replace(drawn, recipes={}, trials=both.assign(**told))
+
+    return draw_inputs
+
+
+FEW = (Setting(targets=2), Setting(n=12, targets=2))
 
 
 def of_first_recipe(table: pd.DataFrame) -> pd.DataFrame:
@@ -184,7 +205,7 @@ TUNED = Analysis[Study](
     formula="ρ(errors with one setting for all, tuned errors), and their mean difference; the one "
     "setting is that with the lowest mean validation error",
     avoid="as the gain over an untuned recipe: the one setting is the best of the same trials",
-    needs=("trials",),
+    needs=("trials", "equal_weights"),
     headings=CHANGE,
     figures=(
         StudyFigure(
@@ -197,7 +218,8 @@ TUNED = Analysis[Study](
             panels="dataset",
         ),
     ),
-    say=lambda study, table: least_agreement(table),
+    say=lambda study, table: changed(table, "recipe"),
+    says=worlds_of(of_trials, FEW),
     topic="Training",
     section="training",
     shown="folded",

@@ -34,7 +34,7 @@ from anynet_study.analysis.apr.edf import edf, edf_summary, good_range, random_s
 from anynet_study.analysis.apr.edf_compare import compare_spaces, match_complexity
 from anynet_study.analysis.apr.error_tables import FEWEST, check_errors, exclusions
 from anynet_study.analysis.apr.fits import LinearFit, Scale, linear_fit, spline_fit
-from anynet_study.analysis.apr.gaps import gaps, shift_agreement, shift_ranks
+from anynet_study.analysis.apr.gaps import gaps, mean_change, shift_agreement, shift_ranks
 from anynet_study.analysis.apr.interval_formulas import (
     architectures_needed,
     fisher_interval,
@@ -68,6 +68,7 @@ from anynet_study.analysis.apr.proxies import (
     proxy_costs,
 )
 from anynet_study.analysis.apr.rank_preservation import (
+    fewest_to_preserve,
     rank_preservation,
     replicate_intervals,
     sampling_intervals,
@@ -145,6 +146,7 @@ __all__ = [
     "effective_size",
     "ensembles",
     "exclusions",
+    "fewest_to_preserve",
     "fisher_interval",
     "gaps",
     "good_range",
@@ -159,6 +161,7 @@ __all__ = [
     "match_complexity",
     "match_family",
     "mcnemar",
+    "mean_change",
     "nested_label_sets",
     "noise_ceiling",
     "normalised",

@@ -7,6 +7,7 @@ pretraining (6.2.1, A6).
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from anynet_study.analysis.apr.bootstrap import (
     FEWEST_TO_RESAMPLE,
@@ -17,12 +18,13 @@ from anynet_study.analysis.apr.bootstrap import (
 )
 from anynet_study.analysis.apr.correlations import correlate_pairs, p_values
 from anynet_study.analysis.apr.error_tables import check_columns, check_errors, check_long
+from anynet_study.analysis.apr.noise import free_of_noise
 from anynet_study.analysis.apr.options import Floats, Method, with_attrs
 from anynet_study.analysis.apr.rank_preservation import ordered_pairs
-from anynet_study.analysis.apr.simultaneous import bonferroni
+from anynet_study.analysis.apr.simultaneous import MOST, bonferroni
 from anynet_study.analysis.apr.verdicts import family_of, verdict
 from anynet_study.core.errors import DoesNotApplyError, UserError
-from anynet_study.core.metrics import check_level
+from anynet_study.core.metrics import binomial_interval, check_level
 
 RESULT = [
     *("dataset", "epoch", "epochs", "share", "estimate", "low", "high", "n"),
@@ -46,11 +48,16 @@ def agreement(
     """How far two tables of errors agree on the architectures and datasets that both have.
 
     Returns DataFrame[dataset, estimate, low, high, p, swapped, mean_before, mean_after, change,
-    change_low, change_high, improved, errs_less, n]: `estimate` is the correlation of the errors
-    before and after; `swapped` the share of pairs of architectures whose order is reversed, of
-    those that are tied in neither; `change` = mean after - mean before in percentage points, so
-    that below 0 is better; `improved` the share of architectures that err less; `errs_less` the
-    verdict on whether the change is below 0, the datasets being one family (`verdicts`). With
+    change_low, change_high, improved, improved_low, improved_high, most_err_less, alike_low,
+    alike_high, n]: `estimate` is the correlation of the errors before and after; `swapped` the
+    share of pairs of architectures whose order is reversed, of those that are tied in neither;
+    `change` = mean after - mean before in percentage points, so
+    that below 0 is better; `improved` the share of architectures that err less, with its exact
+    binomial interval; `most_err_less` the verdict on whether that is more than half: a mean can
+    hang on a few architectures that newly diverge, of which a sample may have none. alike_low to
+    alike_high is the interval of the correlation without the noise of training, which nothing tells
+    here, so that it is open above 0 (`free_of_noise`). The last four hold together for all
+    datasets, which are one family (`verdicts`). With
     `source`, a dataset of `before`, also source_before, source_after and source_difference, each
     with _low and _high, and source_n: the correlations of the errors on every other dataset with
     those on the source, by how much they differ, and the architectures with all three errors.
@@ -95,8 +102,11 @@ def _compare(
     correlated = resample_correlations(values, pairs, method, resamples, seed)
     before, after = known[:, 0], known[:, 1]
     same, swapped = ordered_pairs((before, before), (after, after))
-    change = resampled_mean(after - before, resamples, seed)
-    low, high = change.interval(bonferroni(level, asked))
+    change, together = resampled_mean(after - before, resamples, seed), bonferroni(level, asked)
+    improved = float((after < before).mean()) if len(known) else np.nan
+    less = binomial_interval(np.array([100 * improved]), np.array([len(known) or np.nan]), together)
+    unknown, alike = np.full((1, 2), np.nan), correlated[:1].interval(together)
+    alike = free_of_noise(correlated.estimate[:1], alike, unknown, unknown)
     row = {
         **correlated[:1].columns(level),
         "p": p_values(values, pairs, correlated.estimate, method)[0],
@@ -104,8 +114,12 @@ def _compare(
         "mean_before": float(before.mean()) if len(known) else np.nan,
         "mean_after": float(after.mean()) if len(known) else np.nan,
         **change.columns(level, "change"),
-        "improved": float((after < before).mean()) if len(known) else np.nan,
-        "errs_less": verdict(-high, -low, 0.0),
+        "improved": improved,
+        "improved_low": less[0] / 100,
+        "improved_high": less[1] / 100,
+        "most_err_less": verdict(less[0] / 100, less[1] / 100, 0.5),
+        "alike_low": alike[0],
+        "alike_high": alike[1],
         "n": n,
     }
     if len(columns) > 1:
@@ -200,15 +214,19 @@ def cheapest_budget(table: pd.DataFrame, keep: float = 0.95) -> pd.DataFrame:
     """The fewest epochs that keep the ranking: from there on at least `keep` of it.
 
     `table` is a result of `duration`. Returns DataFrame[dataset, keep, against, epoch, epochs,
-    share, estimate, low, high, epoch_sure, n]: `epoch` is the first after which every estimate up
-    to the last epoch is at least `keep`, with the estimate there and its interval; `epoch_sure` the
-    first after which every lower end is; at the latest it is the last. Estimates are those `kept`
-    of datasets with 30 architectures or more that were trained twice ("another run" in `against`),
-    else the correlations within runs ("the same run").
+    share, estimate, low, high, epoch_sure, low_sure, n]: `epoch` is the first after which every
+    estimate up to the last epoch is at least `keep`, with the estimate there and its interval;
+    `epoch_sure` the first after which every lower end is, of intervals that hold together for all
+    datasets (those of the table, stretched as `simultaneous` does), and `low_sure` the lowest of
+    these ends; at the latest it is the last. Estimates are those `kept` of datasets with 30
+    architectures or more that were trained twice ("another run" in `against`), else the
+    correlations within runs ("the same run").
     """
     if not 0 < keep <= 1:
         raise UserError(f"keep: {keep} is not a correlation above 0, at most 1")
     rows = []
+    level, asked = table.attrs.get("level", 0.95), table["dataset"].nunique()
+    farther = ndtri((1 + bonferroni(level, asked)) / 2) / ndtri((1 + level) / 2)
     for dataset, part in table.groupby("dataset", sort=False):
         rising = part.sort_values("epoch").reset_index(drop=True)
         across = kept_is_sure(rising)
@@ -216,11 +234,19 @@ def cheapest_budget(table: pd.DataFrame, keep: float = 0.95) -> pd.DataFrame:
             names = ["estimate", "low", "high", "n"]
             rising[names] = rising[["kept", "kept_low", "kept_high", "kept_n"]].to_numpy()
         first = _from_where(rising["estimate"] >= keep - 1e-12)
-        sure = _from_where(rising["low"] >= keep - 1e-12)
+        lows = rising["estimate"] - farther * (rising["estimate"] - rising["low"])
+        if not across:  # correlations, on Fisher's scale
+            scaled = np.arctanh(rising[["estimate", "low"]].clip(-MOST, MOST))
+            lows = np.tanh(scaled["estimate"] - farther * (scaled["estimate"] - scaled["low"]))
+        lows = lows.where(rising["low"] < 1, 1.0)  # the last errors are themselves
+        sure = _from_where(lows >= keep - 1e-12)
         found = rising.iloc[first]
         row = {"dataset": dataset, "keep": keep, "against": ANOTHER_RUN if across else SAME_RUN}
         row |= found[["epoch", "epochs", "share", "estimate", "low", "high"]].to_dict()
-        rows.append(row | {"epoch_sure": rising["epoch"].iloc[sure], "n": int(found["n"])})
+        # Where no earlier epoch is sure, what the one before the last falls short by.
+        since = lows.iloc[min(sure, max(len(lows) - 2, 0)) : -1]
+        row |= {"epoch_sure": rising["epoch"].iloc[sure], "low_sure": since.min()}
+        rows.append(row | {"n": int(found["n"])})
     result = pd.DataFrame(rows)
     result.attrs = dict(table.attrs)
     return result

@@ -14,6 +14,7 @@ import scipy
 from scipy.special import stdtrit
 
 from anynet_study.analysis.apr.bootstrap import (
+    FEWEST_TO_RESAMPLE,
     PairSet,
     Resampled,
     complete_in,
@@ -78,8 +79,9 @@ def drivers(
     """Correlation of each dataset's errors with cumulative depth and width (Table 4).
 
     A positive value says that deeper, or wider, architectures err more. Returns
-    DataFrame[dataset, parameter, estimate, low, high, n, p, p_holm] as `correlations` does; NaN
-    where a dataset has fewer than 4 errors or is constant, or all architectures are equally deep.
+    DataFrame[dataset, parameter, estimate, low, high, n, p, p_holm] as `correlations` does, but for
+    p (`no_trend`); NaN where a dataset has fewer than 4 errors or is constant, or all architectures
+    are equally deep.
     `weights` by architecture as in `correlations`; a column `weight` of the population is not used
     unless given (`weights_of`).
 
@@ -103,9 +105,31 @@ def drivers(
     pairs = pairwise(values, columns)
     own = aligned_weights(weights, table)
     found = correlate_pairs(values, pairs, method, resamples, seed, level, own)
+    found["p"] = no_trend(values, pairs, found["estimate"].to_numpy(), method, own)
     found["p_holm"] = adjust(found["p"])
     tests = f"the {found['p'].notna().sum()} tests of the table"
     return with_attrs(result.join(found), level, method, weighted=weights is not None, tests=tests)
+
+
+def no_trend(
+    values: Floats,
+    pairs: PairSet,
+    estimate: Floats,
+    method: Method,
+    weights: Floats | None,
+    given: Sequence[int] = (),
+) -> Floats:
+    """(p,) two-sided p-values of no correlation, whatever the spread of errors hangs on.
+
+    Student's t takes errors that vary more among the deepest and the shallowest architectures, but
+    are neither larger nor smaller there, for a trend in 7% to 10% of cases. From 10 architectures
+    on the p are those of `weighted_p_values`, which allows for uneven spread; below, those of
+    `p_values`.
+    """
+    even, known = weights, pairs.counts[pairs.counts > 0]
+    if weights is None and method != "kendall" and (known >= FEWEST_TO_RESAMPLE).all():
+        even = np.ones(len(values))
+    return p_values(values, pairs, estimate, method, even, given)
 
 
 def partial(
@@ -167,8 +191,8 @@ def stage_drivers(
     parameters err more. `partial` is the (rank-based) partial correlation given the columns `given`
     of the population, by default those of FLOPs and parameters that it knows of all architectures;
     NaN where there are none. Intervals are BCa bootstrap intervals; nominal 95% ones of `partial`
-    given two columns held the truth in 95% to 97.5% of samples of 12 to 120. p is that of
-    `correlations`; partial_p Student's t with n - 2 - len(given) degrees of freedom. "_holm" are
+    given two columns held the truth in 95% to 97.5% of samples of 12 to 120. p are those of
+    `no_trend`. "_holm" are
     those corrected for a family of questions on all datasets: of the two sums, as in `drivers`,
     whose p these are; and, apart from them, of all parameters of single stages.
 
@@ -251,7 +275,7 @@ def _of_datasets(
             statistic = statistic.combined(lambda values: np.full_like(values, np.nan))
         table = table.assign(**statistic.columns(level, name))
         fixed = [places[column] for column in held]
-        p = p_values(values, part, statistic.estimate, method, weights, fixed)
+        p = no_trend(values, part, statistic.estimate, method, weights, fixed)
         table["p" if name == "estimate" else "partial_p"] = p
     return table.assign(given=", ".join(given), n=compared.counts[:count])
 

@@ -23,8 +23,9 @@ from anynet_study.analysis.apr.error_tables import (
     check_errors,
 )
 from anynet_study.analysis.apr.interval_formulas import wilson_interval
+from anynet_study.analysis.apr.noise import free_of_noise
 from anynet_study.analysis.apr.options import Floats, Ints, with_attrs
-from anynet_study.analysis.apr.simultaneous import simultaneous
+from anynet_study.analysis.apr.simultaneous import bonferroni, simultaneous
 from anynet_study.analysis.apr.verdicts import SMALLEST_CORRELATION, family_of, verdict
 from anynet_study.core.errors import DoesNotApplyError, counted
 from anynet_study.core.metrics import binomial_interval, check_level
@@ -62,7 +63,7 @@ def gaps(
     it lies where the Clopper-Pearson interval of the new accuracy says. What remains, within
     [rest_low, rest_high], is the distribution gap and the adaptivity gap (to which the sampling
     error of S counts), which one pair of test sets cannot tell apart. `beyond` is whether sampling
-    error of the new test set alone cannot be the gap: 0 is outside.
+    error of both test sets cannot be the gap: 0 is outside Newcombe's interval of it.
 
     Raises UserError for fewer than 2 architectures, and for what is no accuracy in percent.
 
@@ -86,6 +87,52 @@ def gaps(
     order = np.lexsort([result["new_rank"], result["original_rank"]])
     result = result.iloc[order].reset_index(drop=True)
     return with_attrs(result, None if images is None else level, n=len(result))
+
+
+def mean_change(
+    accuracies: pd.DataFrame,
+    original: str,
+    new: str,
+    images: Mapping[str, int] | None = None,
+    level: float = 0.95,
+) -> tuple[float, float, float]:
+    """The mean change of accuracy, new - original, in points, and its interval.
+
+    The interval allows for other architectures and other images of both test sets: Student's t,
+    with the variance of the mean over architectures plus p (1 - p) / m of each test set of m
+    images. That is the most that images can add, where all architectures are wrong on the same of
+    them; predictions would tell how much less it is. NaN ends without `images`.
+    """
+    check_level(level)
+    both = _both(accuracies, original, new)
+    change, n = both[new] - both[original], len(both)
+    mean = float(change.mean())
+    if images is None:
+        return mean, np.nan, np.nan
+    shares = both.mean() / 100
+    sizes = np.array([image_count(images, str(name)) for name in both])
+    sampling = float((1e4 * shares * (1 - shares) / sizes).sum())
+    reach = scipy.stats.t.ppf((1 + level) / 2, n - 1) * np.sqrt(change.var(ddof=1) / n + sampling)
+    return mean, mean - float(reach), mean + float(reach)
+
+
+def image_reliability(
+    accuracies: pd.Series, images: int | None, level: float = 0.95
+) -> tuple[float, float]:
+    """The share of the variance of accuracies (%) that is no sampling error; and its lower bound.
+
+    1 - s / v, of the mean binomial variance s and the variance v between architectures, which for
+    the bound is the lower end of its interval (chi-squared, of normal accuracies). As all
+    architectures see the same images, they are more alike than that, and it is a lower bound
+    itself. NaN without the number of images.
+    """
+    known = accuracies.dropna().to_numpy()
+    if images is None or len(known) < 2 or not known.std():
+        return np.nan, np.nan
+    noise, variance = float((known * (100 - known)).mean()) / images, float(known.var(ddof=1))
+    freedom = len(known) - 1
+    least = variance * freedom / scipy.stats.chi2.ppf((1 + level) / 2, freedom)
+    return 1 - noise / variance, 1 - noise / least
 
 
 def image_count(images: Mapping[str, int], name: str) -> int:
@@ -145,7 +192,7 @@ def _with_intervals(
         result.insert(place + 1, f"{name}_high", high)
     result["rest_low"] = result["original"] - result["new_high"]
     result["rest_high"] = result["original"] - result["new_low"]
-    return result.assign(beyond=(result["rest_low"] > 0) | (result["rest_high"] < 0))
+    return result.assign(beyond=(result["gap_low"] > 0) | (result["gap_high"] < 0))
 
 
 def whole_percentiles(draws: Ints, estimate: Ints, level: float) -> tuple[Ints, Ints]:
@@ -210,13 +257,17 @@ def shift_agreement(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
+    images: Mapping[str, int] | None = None,
 ) -> pd.DataFrame:
     """Spearman's rho of the errors under every transform with those under the reference.
 
     `errors` as in `shift_ranks`; the reference is by default the first column ("test", the
-    images as they are). Returns DataFrame[evaluation, error, estimate, low, high, n, p, holds,
-    note], `error` the mean over architectures, `holds` the verdict on whether the ranking carries
-    over (`apr.verdicts`, the evaluations are one family). `attrs["averages"]` has one
+    images as they are). Returns DataFrame[evaluation, error, estimate, low, high, n, p, holds_low,
+    holds_high, holds, note], `error` the mean over architectures, `holds` the verdict on whether
+    the ranking carries over (`apr.verdicts`, the evaluations are one family). It rests on holds_low
+    to holds_high, an interval of the correlation without the sampling error of the test sets
+    (`free_of_noise`, `image_reliability`), which holds for all evaluations together; without the
+    numbers of `images` it is open above 0. `attrs["averages"]` has one
     row, a dict with these columns but for `holds`: of the errors averaged over all evaluations but
     the reference. Where an evaluation's (or the reference's) errors are all equal, or fewer than 4
     architectures have all evaluations, there is no estimate, and `note` says so.
@@ -236,8 +287,22 @@ def shift_agreement(
     why = "fewer than 4 architectures" if len(wide) < FEWEST else "all errors are equal"
     result = result.assign(note=np.where(result["estimate"].isna(), why, ""))
     result, averages = result.iloc[:-1], result.iloc[-1:].drop(columns="evaluation")
-    verdicts = verdict(*simultaneous(resampled[: len(result)], level), SMALLEST_CORRELATION)
-    result.insert(len(result.columns) - 1, "holds", verdicts)
+    together, known = bonferroni(level, len(result) + 1), dict(images or {})
+    told = {
+        str(name): image_reliability(100 - table[name], known.get(str(name)), together)
+        for name in wide.columns[:-1]
+    }
+    iccs, lows = (
+        np.array([[told[reference][of], told[name][of]] for name in result["evaluation"]])
+        for of in (0, 1)
+    )
+    found = resampled[: len(result)]
+    ends = free_of_noise(found.estimate, simultaneous(found, level), iccs, lows)
+    for name, column in zip(
+        ("holds_low", "holds_high", "holds"), (*ends, verdict(*ends, SMALLEST_CORRELATION)),
+        strict=True,
+    ):  # fmt: skip
+        result.insert(len(result.columns) - 1, name, column)
     family, rows = family_of(len(result), "test set"), averages.to_dict("records")
     return with_attrs(result, level, "spearman", family=family, averages=rows)
 

@@ -11,6 +11,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from anynet_study.analysis.apr.bootstrap import (
@@ -157,6 +158,36 @@ def freed(correlations: Resampled, reliability: Resampled) -> Resampled:
         return correlation / np.sqrt(np.where(icc > 0, icc, np.nan))
 
     return correlations.combined(divided, reliability)
+
+
+def free_of_noise(
+    estimate: Floats, ends: tuple[Floats, Floats], iccs: ArrayLike, icc_lows: ArrayLike
+) -> tuple[Floats, Floats]:
+    """Ends (p,) of intervals of correlations as they would be without the noise of training.
+
+    From those `ends` of correlations (p,) of single runs, and the ICCs (p, 2) of both datasets with
+    the lower ends of their intervals. Noise only draws a correlation towards 0, so that the end
+    nearer to 0 holds without it, too. The other is a bound of the ratio of the correlation to the
+    ceiling, the root of the product of both ICCs, which allows for the sampling error of both
+    (MOVER-R: Donner and Zou, "Closed-form confidence intervals for functions of the normal mean and
+    standard deviation", 2012). It is 1 or -1 where nothing tells the noise: an ICC is unknown
+    (NaN), or its interval reaches 0.
+    """
+    icc, least = np.asarray(iccs, float), np.asarray(icc_lows, float)
+    known = np.minimum(icc, least).min(axis=1) > 0
+    icc, least = (np.where(known[:, None], values, 1.0) for values in (icc, least))
+    ceiling = np.sqrt(icc.prod(axis=1))
+    lowest = ceiling * np.exp(-np.sqrt(((np.log(icc / least) / 2) ** 2).sum(axis=1)))
+
+    def upper(value: Floats, end: Floats) -> Floats:
+        beside = lowest * (2 * ceiling - lowest)
+        inside = np.maximum((value * ceiling) ** 2 - end * (2 * value - end) * beside, 0.0)
+        ratio: Floats = (value * ceiling + np.sqrt(inside)) / beside
+        bounded = np.where(known, np.minimum(ratio, 1.0), 1.0)
+        return np.where(end > 0, bounded, end)  # NaN is none
+
+    low, high = ends
+    return -upper(-estimate, -low), upper(estimate, high)
 
 
 def _grouped(runs: pd.DataFrame) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from scipy.special import expit, stdtrit
 
 from anynet_study.analysis.apr.bootstrap import Resampled, pairwise, resample_correlations
 from anynet_study.analysis.apr.error_tables import FEWEST
+from anynet_study.analysis.apr.noise import free_of_noise
 from anynet_study.analysis.apr.options import Floats, Method, check_choice, with_attrs
 from anynet_study.analysis.apr.rank_preservation import ordered_pairs, share_of_pairs
 from anynet_study.analysis.apr.robustness import effective_robustness
@@ -201,21 +202,40 @@ def _said(
     errors, noise = _errors(plan, r, icc, studies, seed)
     if question == ORDER_HOLDS:
         return _orders(plan, errors, noise, seed)
-    # Both datasets of a correlation have the noise.
-    ceiling, level = icc if plan.replicates else 1.0, bonferroni(plan.level, plan.targets)
+    level = bonferroni(plan.level, plan.targets)
     pairs, said = [(0, other) for other in range(1, 1 + len(r))], []
     if question == IS_RAISED:
         pairs = [(first, target) for first in (0, len(r)) for target in range(1, len(r))]
-    for found in _correlations(plan, errors, pairs, seed):
+    told = _measured_iccs(plan, icc, studies, seed)
+    for found, iccs in zip(_correlations(plan, errors, pairs, seed), told, strict=True):
         if question == IS_BEST:
             said.append(is_best(can_be_largest(found, level))[:1])
         elif question == IS_RAISED:
             member, source = found[: plan.targets].average(), found[plan.targets :].average()
             said.append(verdict(*(member - source).interval(plan.level), SMALLEST_DIFFERENCE))
         else:
-            ends = simultaneous(found, plan.level)
-            said.append(verdict(*ends, SMALLEST_CORRELATION, ceiling))
+            ends = free_of_noise(found.estimate, simultaneous(found, plan.level), *iccs)
+            said.append(verdict(*ends, SMALLEST_CORRELATION))
     return said
+
+
+def _measured_iccs(plan: Plan, icc: float, studies: int, seed: int) -> list[tuple[Floats, Floats]]:
+    """Of each study, the ICCs (targets, 2) that its replicates show, and their lower ends.
+
+    As `noise_ceiling` has them of normal errors: on Fisher's scale, of so many pairs of runs. NaN
+    without replicates; where there is no noise, they show hardly any.
+    """
+    shape, pairs = (studies, 1 + plan.targets), min(plan.replicates, plan.n)
+    if pairs < 2:
+        found = low = np.full(shape, np.nan)
+    else:
+        draw, error = np.random.default_rng([seed, 1, pairs]), 1 / np.sqrt(pairs - 1.5)
+        most = 1 - 6 / (pairs * (pairs**2 - 1))
+        z = np.arctanh(min(icc, most)) + error * draw.normal(size=shape)
+        reach = stdtrit(pairs - 1, (1 + bonferroni(plan.level, shape[1])) / 2) * error
+        found, low = np.tanh(z), np.tanh(z - reach)
+    sides = [np.stack([np.repeat(it[:, :1], plan.targets, 1), it[:, 1:]], 2) for it in (found, low)]
+    return [*zip(*sides, strict=True)]
 
 
 def _orders(plan: Plan, errors: Floats, noise: float, seed: int) -> list[Verdicts]:

@@ -16,6 +16,7 @@ from anynet_study.analysis.apr.bootstrap import (
     resample_correlations,
 )
 from anynet_study.analysis.apr.error_tables import check_columns, check_errors
+from anynet_study.analysis.apr.noise import free_of_noise
 from anynet_study.analysis.apr.options import Floats, Ints, Method, with_attrs
 from anynet_study.analysis.apr.population import aligned_weights
 from anynet_study.analysis.apr.roles import Roles
@@ -35,13 +36,14 @@ def match_family(
     seed: int = 0,
     level: float = 0.95,
     weights: pd.Series | None = None,
-    icc: Mapping[str, float] | None = None,
+    noise: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Each target's correlation with the source and with its closest family member (Table 3).
 
     The member is the one nearest in class count, of two equally near the one with fewer classes.
     Returns DataFrame[target, classes, member, member_classes, rho_source, rho_source_low,
-    rho_source_high, rho_member, ..., difference, ..., n, carries_over]; difference =
+    rho_source_high, rho_member, ..., difference, ..., n, carries_low, carries_high, carries_over];
+    difference =
     member - source, its interval by the paired bootstrap; n counts architectures with all three
     errors. `weights` by architecture as in `correlations`, with `effective` after n.
 
@@ -50,8 +52,10 @@ def match_family(
     resamples. It is empty where none is defined.
 
     `carries_over` is the verdict on the source: is its correlation at least `SMALLEST_CORRELATION`?
-    The targets are one family (`apr.verdicts`). It allows for training noise where
-    `icc` gives the ICC of datasets (`noise_ceiling`).
+    The targets are one family (`apr.verdicts`). It rests on carries_low to carries_high, an
+    interval of the correlation without the noise of training (`free_of_noise`), which holds for all
+    targets together: `noise` is the table of `noise_ceiling`, at a level that does. Without it,
+    nothing tells how much noise hides, and "no" is said of negative correlations alone.
 
     >>> big = [30, 31, 33, 34, 36, 37, 39, 41, 42, 45]
     >>> half = [20, 22, 21, 25, 24, 27, 29, 28, 31, 33]
@@ -90,13 +94,30 @@ def match_family(
     if members == [roles.source] * count:  # also where a formula takes no notice of that
         result["difference_low"] = result["difference_high"] = result["difference"]
         averages = [row | dict.fromkeys(DIFFERENCE_ENDS, row["difference"]) for row in averages]
-    noise = {name: (icc or {}).get(name, 1.0) for name in [roles.source, *roles.targets]}
-    shared = [noise[roles.source] * noise[target] for target in roles.targets]
-    low, high = simultaneous(found["rho_source"], level)
-    ceiling = np.sqrt(np.maximum(shared, 0.0))
-    result["carries_over"] = verdict(low, high, SMALLEST_CORRELATION, ceiling)
+    of_source = found["rho_source"]
+    low, high = of_true(of_source, level, [(roles.source, name) for name in roles.targets], noise)
+    result["carries_low"], result["carries_high"] = low, high
+    result["carries_over"] = verdict(low, high, SMALLEST_CORRELATION)
     weighted, family = weights is not None, family_of(count, "target")
     return with_attrs(result, level, method, weighted=weighted, family=family, averages=averages)
+
+
+def of_true(
+    statistics: Resampled,
+    level: float,
+    pairs: Sequence[tuple[str, str]],
+    noise: pd.DataFrame | None,
+) -> tuple[Floats, Floats]:
+    """`free_of_noise` of correlations of pairs of datasets, in intervals that hold together.
+
+    `noise` is a table of `noise_ceiling`; None: nothing tells it.
+    """
+    told = pd.DataFrame(columns=["icc", "icc_low"]) if noise is None else noise.set_index("dataset")
+    iccs, lows = (
+        np.array([[told[name].get(side, np.nan) for side in pair] for pair in pairs], float)
+        for name in ("icc", "icc_low")
+    )
+    return free_of_noise(statistics.estimate, simultaneous(statistics, level), iccs, lows)
 
 
 def _with_average(

@@ -6,6 +6,7 @@ clearly apart swap places; of thousands of pairs, noise alone makes a few swap, 
 stated share of them has to.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Literal
 
@@ -13,13 +14,13 @@ import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from anynet_study.analysis.apr.error_tables import check_columns, check_long
 from anynet_study.analysis.apr.interval_formulas import wilson_interval
 from anynet_study.analysis.apr.options import Floats, check_choice, with_attrs
 from anynet_study.analysis.apr.simultaneous import bonferroni
-from anynet_study.analysis.apr.verdicts import family_of, is_preserved
+from anynet_study.analysis.apr.verdicts import LARGEST_REVERSED, family_of, is_preserved
 from anynet_study.core.errors import DoesNotApplyError
 from anynet_study.core.metrics import binomial_interval, check_level
 
@@ -188,7 +189,10 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
     turned = share_of_pairs(result["swapped"] / pairs, n, asked)
     verdicts = is_preserved(share_of_pairs(result["same"] / pairs, n, asked)[0], *turned)
     result.insert(result.columns.get_loc("identical"), "preserved", verdicts)
-    return with_attrs(result, level, n=n.max(), family=family_of(len(rows), "dataset"))
+    needed = fewest_to_preserve(len(rows), level)
+    remarks = [f"An order can be told to hold from {needed} architectures on."]
+    family = family_of(len(rows), "dataset")
+    return with_attrs(result, level, n=n.max(), family=family, remarks=remarks)
 
 
 def share_of_pairs(share: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
@@ -198,6 +202,19 @@ def share_of_pairs(share: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats
     class of statistics with asymptotically normal distribution", 1948, section 5).
     """
     return wilson_interval(share, np.asarray(n) / 2, level)
+
+
+def fewest_to_preserve(asked: int, level: float = 0.95) -> int:
+    """The fewest architectures of which an order can be told to be preserved, for so many datasets.
+
+    Where no pair at all is reversed, the interval of the reversed share (`share_of_pairs`) reaches
+    down to `LARGEST_REVERSED` from so many on.
+
+    >>> [fewest_to_preserve(asked) for asked in (1, 3, 7, 20)]
+    [70, 104, 131, 165]
+    """
+    z = float(ndtri((1 + bonferroni(level, asked)) / 2))
+    return math.ceil(2 * z**2 * (1 / LARGEST_REVERSED - 1))
 
 
 def _compare(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, object]:

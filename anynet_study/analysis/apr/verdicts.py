@@ -15,8 +15,12 @@ interval (`drivers`, `mcnemar`, `other_targets`), its p is corrected by Holm's m
 table's tests, and counts at 1 - level.
 
 So a study that is too small is undecided, and a tiny effect that a huge study finds is "no". Noise
-of single trainings pulls correlations towards 0; where replicates tell how much, "no" allows for
-it.
+of single trainings pulls correlations towards 0. So "no" is said of correlations without it
+(`noise.free_of_noise`), and where neither replicates nor a declared reliability tell how much noise
+there may be, a low correlation is undecided.
+
+An interval allows for the sources of error of which the sentence speaks. `analysis.claims` says no
+other sentence.
 """
 
 from typing import Literal
@@ -49,18 +53,14 @@ def family_of(count: int, noun: str) -> str:
     return counted(count, noun) if count > 1 else ""
 
 
-def verdict(low: ArrayLike, high: ArrayLike, smallest: float, ceiling: ArrayLike = 1.0) -> Verdicts:
+def verdict(low: ArrayLike, high: ArrayLike, smallest: float) -> Verdicts:
     """(m,) verdicts on effects of at least `smallest`, from intervals that hold together.
-
-    `ceiling` is what noise leaves of a correlation of 1 (the root of the product of both
-    reliabilities, `noise_ceiling`): "no" then says that the interval is below `smallest` times
-    that; where it is not above 0, or not known (NaN), a low correlation is undecided.
 
     >>> verdict(low=[0.4, 0.1, -0.1], high=[0.8, 0.6, 0.2], smallest=0.3)
     array(['yes', 'undecided', 'no'], dtype=object)
     """
-    lower, upper, left = (np.atleast_1d(np.asarray(v, float)) for v in (low, high, ceiling))
-    yes, no = lower >= smallest, (upper < smallest * left) & (left > 0)
+    lower, upper = (np.atleast_1d(np.asarray(end, float)) for end in (low, high))
+    yes, no = lower >= smallest, upper < smallest
     return np.select([yes, no], ["yes", "no"], "undecided").astype(object)
 
 

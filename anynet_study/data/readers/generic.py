@@ -205,10 +205,11 @@ def _doubt(source: Source, root: Folder) -> str | None:
             shown = ", ".join(some_of(wrong, SHOWN))
             says = "its name says" if len(wrong) == 1 else "their names say"
             out = f", --ignore {quote(wrong[0])} leaves one out" * (len(wrong) < len(called))
+            how = "; --layout class-folders (or split-folders) takes folders for classes whatever "
+            how = f"{how}their names{out}" * (len(called) > 1)
             return (
                 f"{source.where(root.path)}: folder {shown}: {says} part of a dataset, not a "
-                "class, so its images have no labels; --layout class-folders (or split-folders) "
-                f"takes folders for classes whatever their names{out}"
+                f"class, so its images have no labels{how}"
             )
         for folder in folders:
             if reason := _inner_doubt(folder, {*called}):
@@ -455,6 +456,8 @@ def deeper(root: Folder) -> list[str]:
             "a table of images and classes; --layout class-folders takes the outer folders for "
             "classes"
         ]
+    if names.no_classes([folder.name for folder in holding]):
+        return []
     return ["--layout class-folders takes these for classes, and folders in them for groups"]
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+from shlex import quote
 from typing import Any
 
 from anynet_study.core.errors import UserError, some_of
@@ -72,7 +73,7 @@ class ImageTable:
         told += [f"groups in {self.group!r}"] if self.group else []
         told += [f"splits in {self.split!r}"] if self.split else []
         if self.flags and not self.labels:
-            told += [f"several classes of an image? --label-column {','.join(self.flags)}"]
+            told += [f"several classes of an image? --label-column {quote(','.join(self.flags))}"]
         return ", ".join(told)
 
     def marks(self) -> list[tuple[bool, ...]]:

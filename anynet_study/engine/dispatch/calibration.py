@@ -8,7 +8,6 @@ the runs (`python -m benchmarks.cost` tells the error on held-out datasets).
 import heapq
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +69,7 @@ def calibrate(
     predicted = [prices.of(plan.by_id[run.run_id]) for run in runs]
     ratios = np.array([run.seconds for run in runs]) / np.array(predicted)
     factor = float(np.median(ratios))
-    error = float(np.median(np.abs(factor / ratios - 1))) if len(runs) >= FEWEST_FOR_ERROR else nan
+    error = float(np.median(np.abs(factor / ratios - 1))) if len(runs) >= FEWEST_FOR_ERROR else None
     cost = replace(cost, factor=factor, runs=len(runs), error=error)
     return Calibrated(plan.priced(cost), cost, {run.run_id: run.ended for run in runs})
 

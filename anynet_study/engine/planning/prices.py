@@ -1,7 +1,6 @@
 """Predicting the seconds of a run: for packing into jobs, for the time left and the dry run."""
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,8 +32,8 @@ class CostModel:
     factor: float = 1.0
     #: How many finished runs the factor is of.
     runs: int = 0
-    #: Median relative error of the predictions of these runs; NaN: not known.
-    error: float = math.nan
+    #: Median relative error of the predictions of these runs; None: not known.
+    error: float | None = None
 
     def seconds(self, features: FloatArray) -> FloatArray:
         """Predict the length, shape (n,), of runs or evaluations of features (n, len(Features))."""
@@ -51,7 +50,8 @@ class CostModel:
     def of_json(cls, path: Path) -> "CostModel":
         """What `to_json` wrote, with the prices of today. UserError for what it did not write."""
         try:
-            told = json.loads(read_regular(path))
+            # Earlier versions wrote NaN where the error is not known.
+            told = json.loads(read_regular(path), parse_constant=lambda _: None)
             return replace(built_in_cost(told.pop("device")), **told)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise UserError(f"{path}: none that launch writes; remove it") from None
@@ -62,7 +62,7 @@ class CostModel:
         kind = "estimate for" if self.is_estimate else "prices of"
         if not self.runs:
             return f"built-in {kind} one {self.name} that is idle; finished runs will correct it"
-        error = "" if math.isnan(self.error) else f", median error {100 * self.error:.0f}%"
+        error = "" if self.error is None else f", median error {100 * self.error:.0f}%"
         runs = counted(self.runs, "finished run")
         return (
             f"built-in {kind} one {self.name}, times {self.factor:.2g} (measured on {runs}{error})"

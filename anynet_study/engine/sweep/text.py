@@ -3,6 +3,7 @@
 Nothing here knows about studies. `Strict` is the base class of every part of a sweep file.
 """
 
+import os
 import re
 import reprlib
 from collections.abc import Hashable, Iterable, Mapping
@@ -86,7 +87,7 @@ def sweep_path(given: str) -> Path:
     shipped = shipped_sweeps()
     if given in shipped:
         return shipped[given]
-    if Path(given).suffix or Path(given).exists():
+    if Path(given).suffix or os.path.exists(given):  # Path.exists fails for a name that is too long
         return Path(given)
     raise UserError(
         f"{given}: no such file, and no sweep of this package{nearest(given, shipped)}; "

@@ -189,7 +189,10 @@ def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = (
     used |= {*options.ignore, *options.describe}
     free = [name for name in columns if name not in used]
     for role in ("model", "dataset", "error", "accuracy"):
-        found = _known(role, [name for name in free if name not in roles.values()])
+        left = [name for name in free if name not in roles.values()]
+        if role == "model":  # a column of links may be called so
+            left = [n for n in left if len(sheet) < 2 or len({*sheet.columns[n]}) > 1]
+        found = _known(role, left)
         if role not in roles and found is not None:
             roles[role] = found
     told = {role for role in ("error", "accuracy") if role in options.columns}

@@ -38,6 +38,12 @@ DESCRIBING = {
     *("ratio", "alpha", "beta", "gamma", "temperature", "ema", "aug", "runtime", "timestamp"),
     *("duration", "trial", "sampling", "forward", "per", "of", "wall", "clock", "state", "k"),
 }
+#: Words of amounts, which no dataset's name has; and units beside them.
+AMOUNTS = {
+    *("params", "param", "parameter", "parameters", "flops", "gflops", "mflops", "macs", "gmacs"),
+    *("latency", "throughput", "runtime", "fps", "vram", "kwh"),
+}
+UNITS = {"m", "g", "k", "b", "mio", "s", "h", "cpu", "gpu", "ms"}
 #: Such words that are names of datasets as well (Seeds, SD-198, MS-COCO): values decide.
 AMBIGUOUS = {"seeds", "sd", "ms", "count", "patch", "stars", "tokens", "se"}
 #: Other measures than the error, whatever words are beside these.
@@ -133,10 +139,13 @@ def _word(name: str, names: Collection[str]) -> Literal["value", "measure", "oth
         return "value"
     if words & OTHER_MEASURES:
         return "measure"
+    if words & AMOUNTS:
+        return "other"
     if words and words <= AMBIGUOUS:
         return "partly"
     if words & MEASURES and (beside or words <= described | PARTS.keys()):
         return "measure"
+    words = words - UNITS or words
     told = words & (DESCRIBING | SUMMARIES)
     if not name or (told and words <= described | PARTS.keys()) or (beside and "n" in words):
         return "other"
@@ -195,7 +204,11 @@ def verdicts(
         own = int(column in beside)
         apart = ranks - own * column.ranks, counts - own * column.known
         rho = _correlation(column, *apart) if others else None
-        told[name] = _verdict(column, derived.get(name, ""), others, rho, bool(sure), quantity)
+        verdict = _verdict(column, derived.get(name, ""), others, rho, bool(sure), quantity)
+        if verdict.kind == "dataset" and rho is not None and rho <= AGAINST and len(others) > 1:
+            why = f"ranks models the other way round than the others (Spearman {rho:.2f})"
+            verdict = Verdict("dataset", f"{why}: an error among accuracies? --error-columns")
+        told[name] = verdict
     return told
 
 
@@ -214,10 +227,12 @@ def _verdict(
         return Verdict("description")
     if derived:
         return Verdict("description" if words & SUMMARIES_BY_VALUE else "unclear", derived)
+    if column.inside < 1 and others and column.word != "value":
+        return Verdict("unclear", f"has values outside 0 to {column.top:g}")
     if column.inside < 1 or column.word == "value":
         return Verdict("dataset")  # a value outside is refused by its row
     like = _like(column, others, rho)
-    against = _against(column, others, rho, quantity)
+    against = _against(column, others, quantity)
     if against and not like:
         return Verdict("description" if column.word == "partly" else "unclear", against)
     if words & SUMMARIES and others:
@@ -238,7 +253,7 @@ def _like(column: _Column, others: list[_Column], rho: float | None) -> bool:
     medians = [other.median for other in others]
     low, high = 0.2 * min(medians), max(2 * max(medians), 0.5 * column.top)
     if _coarse(column, others):  # as depths and counts are
-        low, high = 0.5 * min(medians), 1.3 * max(medians)
+        low, high = 0.5 * min(medians), 2.5 * max(medians)
     return (
         low <= column.median <= high
         and column.spread <= 4 * max(other.spread for other in others) + 1e-9
@@ -263,9 +278,7 @@ def _correlation(column: _Column, ranks: Values, counts: NDArray[np.int64]) -> f
     return float(np.corrcoef(own, mean)[0, 1])
 
 
-def _against(
-    column: _Column, others: list[_Column], rho: float | None, quantity: str | None
-) -> str:
+def _against(column: _Column, others: list[_Column], quantity: str | None) -> str:
     """Why a column may be no dataset; empty where nothing speaks against it."""
     if not column.count or not others:
         return ""
@@ -287,8 +300,6 @@ def _against(
     few = column.count >= FEWEST_OF_FEW and column.distinct <= 8
     if few and column.distinct < np.median(distinct) / 4:
         return f"{column.distinct} values only"
-    if rho is not None and rho <= AGAINST and len(others) > 1:
-        return f"runs against the others (Spearman {rho:.2f}): an error among accuracies?"
     return ""
 
 

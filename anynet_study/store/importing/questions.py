@@ -57,7 +57,7 @@ def datasets_among(
             raise UserError(f"{error}{more}") from None
     datasets = [name for name in numbers if found[name].kind == "dataset"]
     _ask(sheet.path, datasets, found, declared, options)
-    told = {n: found[n].why for n in numbers if found[n].kind == "description" and found[n].why}
+    told = {n: found[n].why for n in numbers if found[n].why}
     return datasets, told
 
 

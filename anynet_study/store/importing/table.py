@@ -300,7 +300,10 @@ def read_cells(
         datasets, why = datasets_among(sheet, roles, options, known)
         frame = _wide(sheet, rows, datasets, roles.model, options)
         about += [name for name in roles.others if name not in datasets]
-        notes += [f"{name} is no dataset: {told}" for name, told in why.items()]
+        notes += [
+            f"{name} {told}" if name in datasets else f"{name} is no dataset: {told}"
+            for name, told in why.items()
+        ]
     about = [name for name in sheet.columns if name in about]
     notes += _read_as_texts(sheet, about)
     cells = Cells(sheet.path, frame, _descriptions(sheet, about, roles.numbers, model))

@@ -21,7 +21,6 @@ from anynet_study.analysis.analyses import (
     load,
     study_of,
 )
-from anynet_study.analysis.analyses.correlations import advised
 from anynet_study.analysis.analyses.health import RUNS
 from anynet_study.analysis.analysis import Options
 from anynet_study.cli.concerns import concerns_so_far
@@ -155,18 +154,6 @@ def test_a_store_and_a_table_are_understood(tmp_path: Path) -> None:
     assert "40 of 60 architectures on target-0 (error of guessing: 80.0%)" in found[0].said
     table = study_of("t", Options(resamples=100), errors=study.errors[["base"]])
     assert concerns_of(table) == []
-
-
-def test_more_architectures_are_no_advice_where_networks_guess(tmp_path: Path) -> None:
-    study = small_study(30)
-    sizes = pd.DataFrame(
-        {"source": ["a"], "target": ["b"], "width": [0.4], "n": [30], "for_half": [120]}
-    ).assign(for_a_tenth=480)
-    loaded = load(write_store(tmp_path / "s", study, run_records(study)), resamples=200)
-    assert "half as wide with about 120" in advised(loaded, sizes)[0]
-    study.replicates.loc[study.replicates["dataset"].eq("base"), "error"] = 80.0
-    guessing = load(write_store(tmp_path / "g", study, run_records(study)), resamples=200)
-    assert advised(guessing, sizes) == []
 
 
 @pytest.fixture

@@ -20,7 +20,10 @@ from anynet_study.core.errors import UserError
 OWN = """
 import pandas as pd
 from anynet_study.analysis.analysis import Analysis, StudyFigure
+from anynet_study.analysis.claims import Claim, Fact, Interval, Kind, sources
 from matplotlib.figure import Figure
+
+NEW = Kind(name="new", speaks=sources("images"), words={"yes": "{names} are new"})
 
 
 def spread(study):
@@ -32,7 +35,7 @@ SPREAD = Analysis(
     name="spread",
     title="Best against worst",
     table=spread,
-    say=lambda study, table: [f"They differ by {table['spread'].max():.0f} points."],
+    say=lambda study, table: [Fact("{count} datasets", {"count": len(table)})],
     section="pairs",
     shown="folded",
 )
@@ -116,6 +119,8 @@ SAYING = {
         "raising": lambda study, table: [table["nowhere"]],
         "one": lambda study, table: "one text",
         "none": lambda study, table: None,
+        "texts": lambda study, table: ["They differ."],
+        "claiming": lambda study, table: [Claim(NEW, "x", Interval(0, 1, NEW.speaks))],
     }.items()
 }
 globals().update(TABLES | FIGURES | SAYING)
@@ -210,14 +215,20 @@ def test_a_figure_that_fails_is_one_line(folder: Path, name: str, reason: str, t
 
 
 def test_sentences_that_fail_say_so(folder: Path) -> None:
-    own = [f"my_analysis:{name}" for name in ("raising", "one", "none")]
+    names = ("raising", "one", "none", "texts", "claiming")
+    own = [f"my_analysis:{name}" for name in names]
     study = anynet_study.load("errors.csv", analysis=own, resamples=100)
-    study.make(["raising", "one", "none"])
+    study.make(names)
     said = {it.topic: it.sentences for it in findings(study)}
     assert said["raising"][0].startswith("No sentences: --analysis my_analysis:raising: say: Key")
-    for name, value in {"one": "'one text'", "none": "None"}.items():
-        wanted = f"--analysis my_analysis:{name}: say: a list of texts is needed, not {value}"
-        assert said[name] == [f"No sentences: {wanted}."]
+    values = {"one": "'one text'", "none": "None", "texts": "['They differ.']"}
+    for name, value in values.items():
+        wanted = f"my_analysis:{name}: say: a list of Claim and Fact is needed, not {value}"
+        assert said[name] == [f"No sentences: --analysis {wanted}."]
+    assert said["claiming"] == [
+        "No sentences: --analysis my_analysis:claiming: says: no world measures how often 'new' is "
+        "wrong."
+    ]
 
 
 def test_an_analysis_does_not_change_what_others_see(folder: Path) -> None:

@@ -33,7 +33,14 @@ from anynet_study.engine.planning.memory import (
     run_bytes,
     shared_bytes,
 )
-from anynet_study.engine.planning.prices import CPU_CORE, H100, V100, built_in_cost, expected_cost
+from anynet_study.engine.planning.prices import (
+    CPU_CORE,
+    H100,
+    V100,
+    CostModel,
+    built_in_cost,
+    expected_cost,
+)
 from anynet_study.engine.planning.sizes import dataset_size
 from anynet_study.engine.training import Recipe
 from anynet_study.engine.training.operators import TRANSFORMS
@@ -109,6 +116,14 @@ def test_records_name_the_device_whose_prices_are_known():
     named = built_in_cost("NVIDIA H200")
     assert named == replace(H100, name="NVIDIA H200")
     assert built_in_cost("Tesla V100-SXM2-32GB").prices == V100.prices
+
+
+def test_how_fast_a_device_was_is_read_as_it_was_written(tmp_path: Path):
+    measured, file = replace(CPU_CORE, factor=2.0, runs=3), tmp_path / "measured.json"
+    file.write_text(measured.to_json())
+    assert CostModel.of_json(file) == measured
+    file.write_text('{"device": "cpu", "factor": 2.0, "runs": 3, "error": NaN}')  # before 0.2
+    assert CostModel.of_json(file) == measured
 
 
 def test_every_transform_has_a_price() -> None:

@@ -46,7 +46,7 @@ QOS = "normal||||\ntwo|2|1||1-00:00:00\nothers|7|||\n"
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine whose only commands are in `bin`; there are none."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     (tmp_path / "bin").mkdir()
     for name in ("scontrol", "sinfo", "sacct", "sacctmgr", "quota"):
         command(name, "echo no such service >&2; exit 1")

@@ -88,13 +88,17 @@ def test_a_time_limit_costs_a_start_each_time_it_is_hit() -> None:
 
 @pytest.mark.parametrize("gpu", [False, True])
 def test_a_silent_controller_is_waited_for_once_and_told_of(
-    tmp_path: Path, type_: Type, monkeypatch: pytest.MonkeyPatch, gpu: bool
+    tmp_path: Path,
+    type_: Type,
+    monkeypatch: pytest.MonkeyPatch,
+    path_without_slurm: str,
+    gpu: bool,
 ) -> None:
     """Every command of Slurm notes that it was called, and hangs."""
     (tmp_path / "bin").mkdir()
     for name in ("scontrol", "sinfo", "squeue"):
         program(tmp_path / "bin", name, f"echo $0 >>{tmp_path}/asked; exec sleep 60")
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{path_without_slurm}")
     monkeypatch.setattr("anynet_study.engine.dispatch.dry_run.PATIENCE", 0.2)
     (tmp_path / "sweep.yaml").write_text(TINY)
     on_gpu = ["launch.slurm.gpus_per_node=1"] * gpu

@@ -1,5 +1,6 @@
 """What sbatch's words mean to a launch, by way of submitit; and what a site tells of itself."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from anynet_study.engine.dispatch.task import Task
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     program(tmp_path, "srun", "")
     return tmp_path
 
@@ -87,7 +88,7 @@ def says(path: Path, *lines: str) -> None:
 
 
 def test_limits_are_the_site_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     says(tmp_path / "scontrol", "MaxArraySize            = 11", "MaxDBDMsgs = 20012")
     partitions = ("main*|1-12:00:00", "short|30:00", "free|infinite", "long|10-00:00:00")
     gpus = ("tiny|2:30:00|gpu:h200:8(S:0-1),shm:1", "tiny|2:30:00|(null)", "free|infinite|gpu:4")

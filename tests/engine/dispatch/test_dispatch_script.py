@@ -1,6 +1,8 @@
 """The sbatch script: golden text, what each option does to it, and jobs dealt to arrays."""
 
+import os
 import re
+import shlex
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -78,7 +80,7 @@ def text(
         array = array_of(executor, code, "abc", tasks, pickle, after)
         (job, *_) = submitted_by(array, Task("", "abc"), tasks)
         script: str = job.paths.submission_file.read_text()
-    return script.replace(name, "").replace(sys.executable, "PYTHON")
+    return script.replace(name, "").replace(shlex.quote(sys.executable), "PYTHON")
 
 
 def option(script: str, name: str) -> str | None:
@@ -101,7 +103,11 @@ def test_golden(monkeypatch: pytest.MonkeyPatch) -> None:
         "setup": ["module load cuda"],
         "timeout_min": 240,
     }
-    assert text(options, 40, exclude=("n2",), after="17") == GOLDEN
+    before = os.umask(0o022)
+    try:
+        assert text(options, 40, exclude=("n2",), after="17") == GOLDEN
+    finally:
+        os.umask(before)
 
 
 def test_submitit_s_wckey_is_sent_only_if_the_sweep_says_one() -> None:

@@ -1,6 +1,7 @@
 """The snapshot of the code: what workers import, whatever is edited after the launch."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -77,7 +78,7 @@ def test_the_one_taken_last_is_kept(tmp_path: Path, package: Path) -> None:
 
 
 def python_in(folder: Path, environment: dict[str, str], shell: str = "") -> str:
-    command = f"{shell}\n{sys.executable} -c '{SAYS}'"
+    command = f"{shell}\n{shlex.join([sys.executable, '-c', SAYS])}"
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True
     )

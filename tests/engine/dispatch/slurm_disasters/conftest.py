@@ -23,7 +23,7 @@ def absent(reason: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Path:
+def cluster(path_with_slurm: str) -> Path:
     """The folder of a cluster started by `tests/slurm.sh`: others are not for disasters."""
     home = Path(os.environ.get("SLURM_CONF", "/none")).parent
     if not (home / "no-accounts").is_dir():
@@ -31,10 +31,18 @@ def cluster() -> Path:
     if os.geteuid() != 0:
         absent("not root: disasters kill daemons and mount disks")
     try:
-        subprocess.run(["sinfo"], capture_output=True, check=True, timeout=30)
+        there = {**os.environ, "PATH": path_with_slurm}
+        subprocess.run(["sinfo"], capture_output=True, check=True, timeout=30, env=there)
     except (OSError, subprocess.SubprocessError) as error:
         absent(f"no Slurm can be reached ({HOW}): {error}")
     return home
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _the_cluster_s_commands(path_with_slurm: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", path_with_slurm)
+        yield
 
 
 @pytest.fixture(scope="session")
