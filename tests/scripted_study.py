@@ -3,6 +3,8 @@
 import atexit
 import json
 import os
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +13,7 @@ import pytest
 from fake_slurm import program
 from tiny_study import TINY
 
-from anynet_study.engine.dispatch.ledger import intend, settle
+from anynet_study.engine.dispatch.ledger import SubmittedJob, arrival, intend, settle
 from anynet_study.engine.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.engine.dispatch.worker_state import alive_file
 
@@ -60,6 +62,11 @@ def submitted(tiny: OpenStudy, *tasks: slice) -> str:
     token = intend(tiny.folder.jobs, runs)
     settle(tiny.folder.jobs, token, "7")
     return token
+
+
+def of_runs(pid: int, runs: Iterable[str]) -> SubmittedJob:
+    """A worker of this machine that was given runs, as earlier versions did."""
+    return replace(arrival(pid, "c0ffee"), cluster="local", run_ids=" ".join(runs))
 
 
 def killed_at(tiny: OpenStudy, job: str, run: int, err: str = "", host: str = "n1") -> str:

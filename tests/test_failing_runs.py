@@ -76,11 +76,11 @@ def worker_at(
         return words[0] if wanted in words[:2] and words[-1] == "begins" else ""
 
     def found() -> tuple[psutil.Process, str] | None:
-        for path in folder.glob("studies/tiny/logs/*/*_0_log.out"):
+        for path in folder.glob("studies/tiny/logs/*_0_log.out"):
             if path.name in killed or not at(path):
                 continue
-            # Below the shell that submitit starts, and its controller.
-            worker = psutil.Process(int(path.name.split("_")[0])).children(recursive=True)[-1]
+            job = path.name.removesuffix("_0_log.out")
+            worker = psutil.Process(int(job.rpartition("-")[2]))
             worker.suspend()
             if run := at(path):
                 killed.add(path.name)

@@ -24,9 +24,8 @@ Name = Annotated[
 def work(
     study_name: StudyName,
     minutes: Annotated[float, opt("Save and leave after so long.", "--minutes")] = math.inf,
-    attached: Annotated[
-        bool, opt("End with the parent process.", "--attached", hidden=True)
-    ] = False,
+    attached: Annotated[int, opt("End with this process.", "--attached", hidden=True)] = 0,
+    token: Annotated[str, opt("Of the entry in the ledger.", "--token", hidden=True)] = "",
 ) -> None:
     """Be one worker of a study that was launched: train what nobody is at, until nothing is left.
 
@@ -47,7 +46,7 @@ def work(
     if not minutes > 0:
         raise UserError(f"--minutes: {minutes:g} is too few; legal: more than 0")
     study = StudyFolder.open(study_name)
-    begun = work_at(study, minutes, lambda line: print(line, flush=True), attached)
+    begun = work_at(study, minutes, lambda line: print(line, flush=True), attached, token)
     print(f"{counted(begun, 'run')} begun by this worker; see: anynet-study status {study_name}")
 
 

@@ -12,6 +12,7 @@ from anynet_study.cli.options import (
     Retrain,
     StudyName,
     SweepFile,
+    Trust,
     opt,
 )
 from anynet_study.core.errors import UserError, counted
@@ -35,7 +36,9 @@ def launch(
     sweep_file: SweepFile,
     overrides: Overrides = None,
     cluster: Cluster = "",
+    parts: Annotated[int, opt("Divide the runs among folders that travel.", "--parts")] = 0,
     dry_run: DryRun = False,
+    trust: Trust = False,
     retrain: Retrain = False,
     changed: Changed = False,
     as_json: AsJson = False,
@@ -47,24 +50,28 @@ def launch(
     their node failed, are tried again up to launch.attempts times; for other failures see
     anynet-study retry. --cluster debug trains in this process, where a debugger can follow.
     --cluster none starts nothing: it says which command starts a worker, by hand or by any other
-    scheduler. --dry-run shows what sbatch would get, and needs neither Slurm nor data.
+    scheduler. With --parts 4, where no disk is shared, it writes four folders: take each to its
+    machine, run anynet-study work FOLDER there, and collect with --from.
+    --dry-run shows what sbatch would get, and needs neither Slurm nor data.
 
     \b
     Examples:
       anynet-study launch sweeps/paper.yaml --cluster slurm \\
         launch.slurm.partition=gpu launch.slurm.gpus_per_node=1
       anynet-study launch sweeps/paper.yaml --dry-run launch.slurm.array_parallelism=50
-      anynet-study launch sweeps/paper.yaml --cluster none
+      anynet-study launch sweeps/paper.yaml --cluster none --parts 4
     """
     changes = _changes(overrides, cluster)
     if dry_run:
         from anynet_study.cli.dry_run import print_dry_run
 
-        print_dry_run(sweep_file, changes, as_json)
+        print_dry_run(sweep_file, changes, as_json, trust)
         return
     from anynet_study.engine.dispatch import Allowed, LaunchOptions, open_sweep
 
-    options = LaunchOptions(allowed=Allowed(retrain, changed))
+    if parts < 0:
+        raise UserError(f"--parts: {parts} is too few; legal: 1 or more")
+    options = LaunchOptions(parts=parts, allowed=Allowed(retrain, changed))
     _launch(open_sweep(sweep_file, changes), options, as_json)
 
 
@@ -114,7 +121,10 @@ def _launch(study: "OpenStudy", options: "LaunchOptions", as_json: bool) -> None
         for job in jobs:  # that is when they train
             job.results()
     if study.sweep.launch.cluster == "none" and not as_json:
-        print(f"to start a worker, as often as you like: {_worker_line(study.folder.folder)}")
+        for part in jobs if options.parts else ():
+            print(f"part: {part}; on its machine: anynet-study work {part.name}")
+        if not options.parts and report.runs_left + report.under_way:
+            print(f"to start a worker, as often as you like: {_worker_line(study.folder.folder)}")
 
 
 def _worker_line(folder: "Path") -> str:
@@ -141,10 +151,14 @@ def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> No
         return
     from anynet_study.engine.dispatch import damage_in_words
 
-    submitted = f"{report.submitted:,} submitted in {counted(report.jobs, 'job')}"
+    submitted = "nothing to submit"
+    if report.jobs:
+        submitted = f"{report.submitted:,} submitted in {counted(report.jobs, 'job')}"
+    elif report.runs_left and not report.jobs_left:
+        submitted = f"{report.runs_left:,} for workers to take"
     print(
         f"{counted(report.runs, 'run')}: {report.recorded:,} recorded, {report.under_way:,} under "
-        f"way, {submitted if report.jobs else 'nothing to submit'}; "
+        f"way, {submitted}; "
         f"see: anynet-study status {folder}"
     )
     for line in damage_in_words(report.damage):

@@ -171,6 +171,8 @@ def _jobs(status: "Status") -> str:
     if status.jobs_queued:
         why = f"; {status.queue_reason}" if status.queue_reason else ""
         parts.append(f"{status.jobs_queued} waiting ({counted(status.queued, 'run')}{why})")
+    elif status.queued:
+        parts.append(f"which take {counted(status.queued, 'further run')}")
     return f"jobs: {', '.join(parts)}"
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,9 +15,10 @@ from anynet_study.cli.options import (
     Retrain,
     StudyName,
     SweepFile,
+    Trust,
     opt,
 )
-from anynet_study.core.errors import WorkFailedError
+from anynet_study.core.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
     from anynet_study.engine.dispatch import OpenStudy
@@ -29,6 +31,7 @@ def run(
     sweep_file: SweepFile,
     overrides: Overrides = None,
     dry_run: DryRun = False,
+    trust: Trust = False,
     retry_failed: RetryFailed = False,
     retrain: Retrain = False,
     changed: Changed = False,
@@ -48,7 +51,7 @@ def run(
     if dry_run:
         from anynet_study.cli.dry_run import print_dry_run
 
-        print_dry_run(sweep_file, overrides or [], as_json)
+        print_dry_run(sweep_file, overrides or [], as_json, trust)
         return
     from anynet_study.cli.whole_study import run_study
     from anynet_study.engine.dispatch import Allowed, Recorded, open_sweep
@@ -74,6 +77,12 @@ def run(
 
 def collect(
     study_name: StudyName,
+    more: Annotated[
+        list[Path] | None, typer.Argument(help="Further folders of --from.", metavar="[FOLDER]...")
+    ] = None,
+    from_: Annotated[
+        list[Path] | None, opt("Add the journals in a folder first, as of a part.", "--from")
+    ] = None,
     anew: Annotated[bool, opt("Replace a store that cannot be read.", "--anew")] = False,
     restore: Annotated[
         bool, opt("First write journals again of what only the store has.", "--restore")
@@ -81,19 +90,25 @@ def collect(
 ) -> None:
     """Build the results store of a study from its journals.
 
-    All journals are read every time. Where the store has runs or evaluations that are in no journal
-    any more, --restore writes these journals again from it. --anew replaces the store even so (it
-    is kept beside the new one), and also one that cannot be read.
+    All journals are read every time. --from adds journals that came back from other machines (see
+    launch --parts), and refuses those of another plan. Where the store has runs or evaluations that
+    are in no journal any more, --restore writes these journals again from it. --anew replaces the
+    store even so (it is kept beside the new one), and also one that cannot be read.
 
     \b
     Examples:
       anynet-study collect quickstart
       anynet-study collect quickstart --restore
+      anynet-study collect paper --from one/journals two/journals
     """
-    from anynet_study.engine.dispatch import open_study
+    from anynet_study.engine.dispatch import join_journals, open_study
     from anynet_study.engine.stages import collect_study, collect_warnings, restore_study
 
     study = open_study(study_name)
+    if more and not from_:
+        raise UserError(f"{more[0]}: a folder of journals is named after --from")
+    if from_:
+        join_journals(study, [*from_, *(more or [])])
     if restore:
         written = restore_study(study) or "nothing: its journals have all of them"
         typer.echo(f"{study.folder.journals}: restored {written}", err=True)

@@ -436,9 +436,9 @@ PROXIES = Analysis[Study](
     topic="Which proxy",
     section="proxies",
     heading="Every member of the family as a proxy",
-    lead="All intervals of the table hold together, so they also hold for a member that is chosen "
-    "because it looks best. The members that are not marked “no” are the confidence set of the "
-    "best (multiple comparisons with the best, on paired differences): any of them can be it.",
+    lead="The intervals of the correlations hold together, so they also hold for a member that is "
+    "chosen because it looks best. The members that are not marked “no” are the confidence set of "
+    "the best (multiple comparisons with the best, on paired differences): any of them can be it.",
     shown="open",
     note="In its best quarter: the correlation over the quarter of the architectures with the "
     "lowest errors on the proxy, with a bootstrap interval (by a formula where they are fewer than "

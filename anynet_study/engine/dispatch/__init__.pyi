@@ -18,7 +18,6 @@ from .launch import finished_by_others as finished_by_others
 from .launch import launch_missing as launch_missing
 from .ledger import live_jobs as live_jobs
 from .ledger import submitted_jobs as submitted_jobs
-from .local import local_workers as local_workers
 from .local import train_all as train_all
 from .opened import Changes as Changes
 from .opened import OpenStudy as OpenStudy
@@ -28,6 +27,7 @@ from .opened import lost_in_words as lost_in_words
 from .opened import open_study as open_study
 from .opened import open_sweep as open_sweep
 from .pack import pack_by_length as pack_by_length
+from .parts import join_journals as join_journals
 from .process import keep_freed_memory as keep_freed_memory
 from .recorded import JournalReader as JournalReader
 from .recorded import Recorded as Recorded
@@ -35,4 +35,5 @@ from .status import Status as Status
 from .status import current_status as current_status
 from .tuning import trial_table as trial_table
 from .work import Executor as Executor
+from .work import local_workers as local_workers
 from .work import work_at as work_at

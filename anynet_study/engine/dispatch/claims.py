@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from itertools import count
+from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +31,8 @@ from anynet_study.engine.dispatch.worker_state import (
 )
 from anynet_study.engine.study_folder import StudyFolder
 
+#: A worker is looked at no more often than this, in seconds.
+LOOK_SECONDS = 1.0
 #: What is known of a worker; unknown: its sign of life was not seen to change, nor for long enough
 #: not to.
 Life = Literal["lives", "lost", "unknown"]
@@ -50,10 +53,18 @@ class Watch:
     def __init__(self, logs: Path) -> None:
         self._logs, self._here = logs, this_system()
         self._seen: dict[str, _Seen] = {}
+        self._told: dict[str, tuple[float, Life]] = {}
 
     def life(self, claimed: "Claimed") -> Life:
-        """Whether a worker lives."""
-        path, now = alive_file(self._logs, claimed.job_id), time.monotonic()
+        """Whether a worker lives, or did a second ago."""
+        now, (then, life) = time.monotonic(), self._told.get(claimed.job_id, (-inf, "unknown"))
+        if now >= then + LOOK_SECONDS:
+            life = self._look(claimed, now)
+            self._told[claimed.job_id] = now, life
+        return life
+
+    def _look(self, claimed: "Claimed", now: float) -> Life:
+        path = alive_file(self._logs, claimed.job_id)
         sign, seen = _sign(path), self._seen.get(claimed.job_id)
         if seen is None or sign != seen.sign:
             seen = self._seen[claimed.job_id] = _Seen(sign, now, changed=seen is not None)

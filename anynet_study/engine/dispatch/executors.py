@@ -6,7 +6,6 @@ never changed: a launch adds what it needs to a copy.
 
 import os
 import shlex
-import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,8 +27,6 @@ Cluster = Literal["slurm", "local", "debug", "none"]
 #: Time limits that a job may hit: it gets on in each. submitit counts every preemption as one, too,
 #: where the limit is ten minutes or less (facebookincubator/submitit#1656).
 MAX_TIMEOUTS = 1000
-#: Minutes until which a worker of this machine is ended: submitit's own are two.
-FOREVER_MIN = 10 * 365 * 24 * 60
 #: The shortest time limit of our own choice, in minutes.
 SHORTEST_MIN = 15
 #: Warning before a time limit, in seconds: enough for a checkpoint.
@@ -41,9 +38,6 @@ CPUS = 'export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"'
 #: Memory in huge pages: speed only. glibc reads this when a process begins; without glibc it means
 #: nothing.
 HUGE_PAGES = 'export GLIBC_TUNABLES="${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.malloc.hugetlb=1"'
-#: A worker of this machine hears neither Ctrl-C nor the end of a terminal, and writes to files
-#: alone: submitit's outlive their launcher, but not these, and hold on to its output.
-DETACHED = ("trap '' INT HUP", "exec </dev/null >/dev/null 2>&1")
 
 #: Where Slurm is, which submitit's `clean_env` takes away with the defaults of a user
 #: (facebookincubator/submitit#1814).
@@ -69,7 +63,6 @@ def cluster_of(executor: Any) -> Cluster:
     """Where an executor has its jobs run; none: wherever it likes. UserError for what is none."""
     kinds: dict[type, Cluster] = {
         submitit.SlurmExecutor: "slurm",
-        submitit.LocalExecutor: "local",
         submitit.DebugExecutor: "debug",
     }
     named = getattr(executor, "cluster", "")  # of an AutoExecutor
@@ -86,9 +79,6 @@ def cluster_of(executor: Any) -> Cluster:
 
 def executor_for(study: StudyFolder, launch: Launch) -> submitit.Executor:
     """The executor that a sweep asks for, with its options; Slurm's needs `srun` on PATH."""
-    if launch.cluster == "local":
-        # Process ids, by which submitit names its files, repeat on machines that share them.
-        return submitit.LocalExecutor(study.logs / socket.gethostname())
     if launch.cluster == "debug":
         return submitit.DebugExecutor(study.logs)
     own = dict(launch.slurm)
@@ -154,24 +144,23 @@ def default_limit(sweep: Sweep, site: Site, partition: str, longest: float) -> i
 
 
 def for_submission(
-    executor: submitit.Executor, code: Snapshot, first: Sequence[str] = (), **options: Any
+    executor: submitit.Executor, code: Snapshot, **options: Any
 ) -> submitit.Executor:
-    """An executor whose jobs import `code`; the lines `first` come before all others."""
+    """An executor whose jobs import `code`."""
     mask = os.umask(0o022)
     os.umask(mask)
     ours = [*code.setup, HUGE_PAGES, f"umask {mask:03o}"]
-    setup = [*first, *executor.parameters.get("setup", ()), *ours, *options.pop("setup", ())]
+    setup = [*executor.parameters.get("setup", ()), *ours, *options.pop("setup", ())]
     return with_options(executor, setup=setup, **options)
 
 
 @contextmanager
-def outside_of_jobs(options: Sequence[str] = (), devices: bool = False) -> Iterator[None]:
+def outside_of_jobs(options: Sequence[str] = ()) -> Iterator[None]:
     """In this block a process begins as from a login shell: not as a part of the job around it.
 
     Without it, jobs of a job array look for the files of that (facebookincubator/submitit#1782). A
-    user's defaults for `sbatch` stay, except those that `options` state. With `devices`, the GPUs
-    that are visible here stay visible. Nobody else can change what submitit writes in this block,
-    for jobs execute it.
+    user's defaults for `sbatch` stay, except those that `options` state. Nobody else can change
+    what submitit writes in this block, for jobs execute it.
     """
     environment = os.environ
     kept = PLACES | {name for name, option in DEFAULTS.items() if option not in options}
@@ -179,7 +168,7 @@ def outside_of_jobs(options: Sequence[str] = (), devices: bool = False) -> Itera
     mask = os.umask(0o022)
     os.umask(mask | 0o022)
     try:
-        with submitit.helpers.clean_env(() if devices else DEVICES):
+        with submitit.helpers.clean_env(DEVICES):
             environment.update(values)
             yield
     finally:

@@ -81,11 +81,11 @@ def ending(logs: Path, job: SubmittedJob) -> Ending | None:
         words = said.left if (kind, words) == KILLED else words
         return Ending({}, "", words, said.host, changed(path))
     if said.lost:
-        kind, words = said.lost_kind, f"killed: the GPU was lost: {said.lost}"
+        kind, words = said.lost_kind, said.lost
     if not said.runs:
         kind, words = "", f"{words}, before its first run" if kind else words
-    lost = bool(said.lost)
-    return Ending(said.runs, kind, words, said.host, changed(path), said.attached, lost)
+    gpu_lost = "the GPU was lost" in said.lost
+    return Ending(said.runs, kind, words, said.host, changed(path), said.attached, gpu_lost)
 
 
 def _reason(said: str) -> tuple[FailureKind, str]:

@@ -1,6 +1,7 @@
 """The jobs of a study: a list of them, the log of one of them, and their cancellation."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from anynet_study.core.files import open_regular
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.failures import ending
 from anynet_study.engine.dispatch.ledger import LiveJob, SubmittedJob
-from anynet_study.engine.dispatch.process import tell_to_leave
 from anynet_study.engine.dispatch.recorded import Recorded
 from anynet_study.engine.dispatch.slurm.commands import ask
 from anynet_study.engine.dispatch.worker_state import leave_file
@@ -171,12 +171,10 @@ def _scancel(jobs: Iterable[str]) -> None:
 
 def _terminate(jobs: Iterable[SubmittedJob]) -> None:
     """Tell workers of this machine to save and leave, and wait until they have."""
-    told = [job for job in jobs if job.process]
-    processes = tell_to_leave(job.process for job in told if job.cluster == "local")
-    for job in told:
-        if job.cluster == "none" and (process := job.process):
+    processes = [process for job in jobs if (process := job.process)]
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
             process.terminate()
-            processes.append(process)
     _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     if alive:
         raise WorkFailedError(

@@ -19,10 +19,10 @@ from anynet_study.engine.dispatch.failures import (
     next_attempts,
     retried_by,
 )
-from anynet_study.engine.dispatch.local import LocalWorkers
+from anynet_study.engine.dispatch.local import start_workers
 from anynet_study.engine.dispatch.opened import OpenStudy
+from anynet_study.engine.dispatch.parts import write_parts
 from anynet_study.engine.dispatch.recorded import JournalReader, Recorded
-from anynet_study.engine.dispatch.snapshot import take
 from anynet_study.engine.dispatch.submission import Submitted, check_slurm, submit_to_slurm
 from anynet_study.engine.dispatch.tuning import check_tuning
 from anynet_study.engine.dispatch.work import Executor, submit_helpers
@@ -80,6 +80,8 @@ class LaunchOptions:
     limited: bool = True
     #: Submit failed runs alone, and none that was never tried.
     only_failed: bool = False
+    #: Divide the runs among so many folders that travel.
+    parts: int = 0
     allowed: Allowed = Allowed()
 
 
@@ -99,6 +101,11 @@ def launch_missing(
         return LaunchReport(runs=len(study.plan), recorded=len(study.plan)), ()
     if executor is not None:
         study = _priced_for(study, executor)
+    if options.parts and (study.sweep.launch.cluster != "none" or study.sweep.trials):
+        raise UserError(
+            "--parts: only with --cluster none, and of a sweep without tuned recipes, whose runs "
+            "depend on each other's results"
+        )
     if study.sweep.launch.cluster == "slurm":
         check_slurm(study.folder, study.sweep, executor)
     allowed = options.allowed
@@ -144,6 +151,10 @@ def check_may_begin(study: OpenStudy, allowed: Allowed) -> None:
     check_tuning(folder, study.sweep, recorded)
     if folder.population_file.exists():
         folder.check_extends(study.population)
+    if not allowed.changed and (why := study.older_meaning(recorded)):
+        raise UserError(
+            f"{folder.folder}: {why}; to train all of them again, beside the old ones: --changed"
+        )
     if not allowed.changed and (changes := study.changes(recorded)):
         raise UserError(
             f"{folder.folder} holds a study of another sweep: {changes}; to go on with the changed "
@@ -176,6 +187,8 @@ def _launch(
     if options.only_failed:
         todo = todo.where(lambda run: recorded.runs.get(run.run_id) == "failed")
     assigned = in_jobs(live, recorded)
+    if options.limited and any(it.job.cluster == "none" for it in live):
+        assigned |= set(todo.ids())  # those workers take what nobody is at
     new = todo.where(lambda run: run.run_id not in assigned)
     silent = sorted(ledger.silent_jobs(folder.logs, live))
     here = any(it.job.is_of_here for it in live)
@@ -190,7 +203,11 @@ def _launch(
         folder.remove_litter(ended)
         remove_states(folder.logs, ended)
     failed = set(plan.find(recorded.failed()).ids())
-    sent = _submitted(study, new, attempts, executor)
+    if options.parts:
+        folders = write_parts(study, new, retries, options.parts)
+        sent = Submitted(len(new), folders)
+    else:
+        sent = _submitted(study, new, attempts, executor)
     report = LaunchReport(
         runs=len(plan),
         recorded=len(plan) - len(todo),
@@ -215,14 +232,12 @@ def _submitted(
     """Have an executor, or one that the sweep asks for, take the runs."""
     folder, sweep = study.folder, study.sweep
     retries = attempts.retries
-    if executor is None and sweep.launch.cluster != "none":
+    if executor is None and sweep.launch.cluster in ("slurm", "debug"):
         executor = executor_for(folder, sweep.launch)
     if sweep.launch.cluster == "slurm":
         nodes = attempts.excluded_nodes
         return submit_to_slurm(folder, sweep, executor, runs, retries, exclude=nodes)
-    if sweep.launch.cluster != "local":
-        return submit_helpers(folder, sweep, executor, runs, retries)
-    workers = LocalWorkers(folder, sweep, executor, take(folder.code)).start_all(
-        list(runs), retries
-    )
-    return Submitted(len(runs), [worker.handle for worker in workers])
+    sent = submit_helpers(folder, sweep, executor, runs, retries)
+    if sweep.launch.cluster != "local" or not runs:
+        return sent
+    return Submitted(len(runs), start_workers(folder, sweep, len(runs)))

@@ -11,7 +11,7 @@ import secrets
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,9 +39,10 @@ CLOCK_SLACK = 1.0
 class SubmittedJob:
     """A job as it was submitted."""
 
-    #: Slurm's job id, or of a local worker `local_id`: before there were such, its process id.
+    #: Slurm's job id, or of a worker of `host` what ends with its process id.
     job_id: str
-    #: slurm, local, or none: it came by itself, and `run_ids` are those that it has taken so far.
+    #: slurm, or none: it came by itself, and `run_ids` are those that it has taken so far. local:
+    #: earlier versions gave workers of a machine their runs.
     cluster: str = ""
     host: str = ""
     #: When the local process started, or the job was queued (seconds since 1970).
@@ -74,12 +75,17 @@ class SubmittedJob:
         return self.host == socket.gethostname() and of_this_system
 
     @property
+    def pid(self) -> int:
+        """The id of its process, of a job that is none of Slurm's."""
+        return int(self.job_id.rpartition("-")[2])
+
+    @property
     def process(self) -> psutil.Process | None:
         """The process of a local job, if it runs on this machine."""
         if self.cluster == "slurm" or self.host != socket.gethostname():
             return None
         try:
-            process = psutil.Process(int(self.job_id.rpartition("-")[2]))
+            process = psutil.Process(self.pid)
             if self.mark:
                 same = process_mark(process.pid) == self.mark
             else:
@@ -154,22 +160,14 @@ class Submission(BaseModel):
         return SubmittedJob(job_id, *where, run_ids, mark=self.mark, logs=self.logs)
 
 
-def local_id(pid: int) -> str:
-    """The id of a local worker: process ids alone repeat on machines that share the files."""
-    return f"{socket.gethostname()}-{pid}"
+def arrival(pid: int, token: str) -> SubmittedJob:
+    """The entry of a worker that came by itself: a process of this machine.
 
-
-def local_job(pid: int, run_ids: str, logs: str = "") -> SubmittedJob:
-    """The entry of a job just started on this machine."""
-    return SubmittedJob(
-        job_id=local_id(pid),
-        cluster="local",
-        host=socket.gethostname(),
-        started=psutil.Process(pid).create_time(),
-        run_ids=run_ids,
-        mark=process_mark(pid),
-        logs=logs,
-    )
+    In containers, host names and process ids may be the same at two places: a `token` is not.
+    """
+    host, began = socket.gethostname(), psutil.Process(pid).create_time()
+    mark = process_mark(pid)
+    return SubmittedJob(f"{host}-{token}-{pid}", "none", host, began, mark=mark)
 
 
 def logs_name(logs: Path, folder: Path) -> str:
@@ -217,20 +215,13 @@ def call_workers(folder: Path, call: Call) -> None:
     _write(folder, {"call": call.model_dump()})
 
 
-def arrival() -> SubmittedJob:
-    """The entry of this process, a worker that came by itself."""
-    # In containers, host names and process ids may be the same at two places.
-    job_id = f"{socket.gethostname()}-{secrets.token_hex(3)}-{os.getpid()}"
-    return replace(local_job(os.getpid(), ""), job_id=job_id, cluster="none")
-
-
 def note_taken(folder: Path, job_id: str, run_ids: Iterable[str]) -> None:
     """Record that a worker that came by itself is at runs now."""
     _write(folder, {"job": job_id, "taken": " ".join(run_ids)})
 
 
 def last_call(folder: Path) -> Call | None:
-    """What the last launch left for workers that come by themselves, with retries of all launches.
+    """What the last launch left for workers that come by themselves, with runs of all launches.
 
     A failed run that was tried again meanwhile has failed more often than a retry says.
     """
@@ -238,7 +229,8 @@ def last_call(folder: Path) -> Call | None:
     again = dict[str, Retry]()
     for call in calls:
         again |= call.retries
-    return calls[-1].model_copy(update={"retries": again}) if calls else None
+    runs = dict.fromkeys(run_id for call in calls for run_id in call.runs)
+    return Call(data_root=calls[-1].data_root, runs=[*runs], retries=again) if calls else None
 
 
 def submissions(folder: Path) -> Iterator[Submission]:

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -100,19 +100,3 @@ def end_with(launcher: int, interruption: Interruption) -> None:
         os._exit(1)  # the journal is safe at any point
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def tell_to_leave(shells: Iterable[psutil.Process | None]) -> list[psutil.Process]:
-    """Ask workers of this machine to save and leave; the processes that will end then.
-
-    A study knows a worker by the shell in which submitit starts it. That stays until the worker has
-    left, or it would seem to have ended before.
-    """
-    processes: list[psutil.Process] = []
-    for shell in filter(None, shells):
-        with suppress(psutil.NoSuchProcess):
-            below = shell.children(recursive=True)
-            processes += [shell, *below]
-            for process in below or [shell]:
-                process.terminate()
-    return processes

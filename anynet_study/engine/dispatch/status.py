@@ -33,17 +33,23 @@ class Eta:
     assumes: str
 
 
-def eta(jobs: Sequence[LiveJob], left: Left, ended: Mapping[str, float], now: float) -> Eta | None:
+def eta(
+    jobs: Sequence[LiveJob],
+    left: Left,
+    ended: Mapping[str, float],
+    now: float,
+    free: Sequence[float] = (),
+) -> Eta | None:
     """Predict when all of `jobs` are done; None without jobs.
 
     Each job does its own runs. Jobs that wait begin in their order, each when a job that runs now
     has ended: the study is assumed to keep the share of the cluster that it has. `ended`: when
-    finished runs ended (seconds since 1970).
+    finished runs ended (seconds since 1970); `free`: the lengths of runs that any job takes.
     """
     if not jobs:
         return None
     begun = [_left_of(job, left, ended, now) for job in jobs if job.state == "running"]
-    waiting = [sum(left(job.job.runs)) for job in jobs if job.state == "pending"]
+    waiting = [sum(left(job.job.runs)) for job in jobs if job.state == "pending"] + [*free]
     work = sum(begun) + sum(waiting)
     if not begun:
         return Eta(None, work, "none is running")
@@ -88,7 +94,8 @@ class Status:
     failures: dict[str, int]
     #: Why the run of each kind failed that failed last.
     failure_reasons: dict[str, str]
-    #: Runs of which something is left to do, in jobs that run and in jobs that wait; and in none.
+    #: Runs of which something is left to do: in jobs that run, in jobs that wait or for a worker
+    #: that takes what is free; and in none.
     running: int
     queued: int
     unassigned: int
@@ -174,11 +181,14 @@ def study_status(
         run_id for job in jobs.live if job.state == "running" for run_id in job.job.runs
     } & assigned
     seconds = (calibrated.plan if calibrated else plan).by_id
+    takers = any(job.job.cluster == "none" for job in jobs.live)
+    free = [run_id for run_id in left if run_id not in assigned] if takers else []
     when = eta(
         jobs.live,
         lambda run_ids: [seconds[run_id].seconds for run_id in run_ids if run_id in left],
         calibrated.ended if calibrated else {},
         now,
+        [seconds[run_id].seconds for run_id in free],
     )
     states = Counter(job.state for job in jobs.live)
     reasons = Counter(job.reason for job in jobs.live if job.state == "pending" and job.reason)
@@ -196,8 +206,8 @@ def study_status(
         failures=dict(recorded.failed_kinds(plan).most_common()),
         failure_reasons=recorded.why_failed(plan),
         running=len(running),
-        queued=len(assigned) - len(running),
-        unassigned=len(left) - len(assigned),
+        queued=len(assigned) - len(running) + len(free),
+        unassigned=len(left) - len(assigned) - len(free),
         rows_complete=sum(complete[place] == count for place, count in architectures.items()),
         rows=len(architectures),
         evaluations=sum(pair in recorded.evaluations for pair in asked),
@@ -208,7 +218,7 @@ def study_status(
         jobs_queued=states["pending"],
         queue_reason=reasons.most_common(1)[0][0] if reasons else "",
         jobs_held=[job.job.job_id for job in jobs.live if HELD.search(job.reason)],
-        jobs_lost=0 if jobs.unknown else _lost(left.keys() - assigned, recorded, jobs),
+        jobs_lost=0 if jobs.unknown else _lost(left.keys() - assigned - set(free), recorded, jobs),
         jobs_unknown=jobs.unknown,
         jobs_silent=jobs.silent,
         runs_per_hour=throughput.runs_per_hour,

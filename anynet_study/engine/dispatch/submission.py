@@ -92,7 +92,7 @@ class Submitted:
     """What a launch submitted, and what Slurm has no room for now."""
 
     runs: int
-    jobs: Sequence["submitit.Job[None]"]
+    jobs: Sequence[Any]
     runs_left: int = 0
     jobs_left: int = 0
     #: Why they are left, in Slurm's words.

@@ -20,8 +20,7 @@ from submitit.helpers import DelayedSubmission
 
 from anynet_study.core.files import open_regular, write_text
 from anynet_study.data import data_root
-from anynet_study.engine.dispatch.ledger import local_id
-from anynet_study.engine.dispatch.process import Interruption, end_with, prepare_process
+from anynet_study.engine.dispatch.process import Interruption, prepare_process
 from anynet_study.engine.dispatch.recorded import NO_RETRIES, Retries, Retry
 from anynet_study.engine.dispatch.worker_state import WorkerState, alive_file, changed
 from anynet_study.engine.study_folder import StudyFolder
@@ -46,8 +45,6 @@ class Worklist:
     tasks: Sequence[str]
     #: The runs that were tried before.
     retries: Retries = field(default_factory=dict)
-    #: The process whose end ends the workers; None: they outlive their launcher.
-    launcher: int | None = None
 
     @classmethod
     def of(
@@ -56,7 +53,6 @@ class Worklist:
         sweep: Sweep,
         tasks: Sequence[str],
         retries: Retries = NO_RETRIES,
-        launcher: int | None = None,
     ) -> "Worklist":
         """A worklist of the study, with the data of this process."""
         return cls(
@@ -65,7 +61,6 @@ class Worklist:
             sweep_yaml=sweep.to_yaml(),
             tasks=tasks,
             retries=retries,
-            launcher=launcher,
         )
 
     def write(self, path: Path) -> None:
@@ -128,17 +123,9 @@ class Task:
         is saved: it is noted, and sent once more at the end.
         """
         job, interruption = submitit.JobEnvironment(), Interruption()
-        is_local = job.cluster == "local"
-        path = alive_file(self.study.logs, local_id(int(job.job_id)) if is_local else job.job_id)
-        errors = job.paths.stderr if job.cluster == "slurm" else None
-        with interruption.listening(), WorkerState(path, errors) as interruption.state:
-            worklist = self.worklist
-            if worklist.launcher is not None:
-                interruption.state.note(attached=True)
-                end_with(worklist.launcher, interruption)
-            if is_local:  # what the study knows this worker by
-                end_with(int(job.job_id), interruption)
-            worklist.work(_number(job), interruption)
+        path = alive_file(self.study.logs, job.job_id)
+        with interruption.listening(), WorkerState(path, job.paths.stderr) as interruption.state:
+            self.worklist.work(_number(job), interruption)
             if interruption.signal is not None:
                 interruption.state.note(
                     left=f"asked to leave ({interruption.signal.name})", runs={}

@@ -5,18 +5,23 @@ of the datasets, and the launch's `Call`. Each takes what nobody is at (`claims`
 """
 
 import os
+import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import submitit
+
 from anynet_study.core.errors import UserError, WorkFailedError
 from anynet_study.data import KeptDatasets, data_root, load_dataset
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.claims import Claimed
+from anynet_study.engine.dispatch.executors import with_options
 from anynet_study.engine.dispatch.failures import retries
 from anynet_study.engine.dispatch.ledger import Call, SubmittedJob
 from anynet_study.engine.dispatch.process import Interruption, end_with, prepare_process
@@ -30,10 +35,15 @@ from anynet_study.engine.dispatch.worker_state import (
     silence,
     time_at,
 )
-from anynet_study.engine.planning import PlannedRun, datasets_of
+from anynet_study.engine.planning import PlannedRun, datasets_of, gpus_here
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.sweep import Sweep
 
+#: Minutes until which a worker of this machine is ended: submitit's own are two.
+FOREVER_MIN = 10 * 365 * 24 * 60
+#: Memory in huge pages: speed only. glibc reads this when a process begins; without glibc it means
+#: nothing.
+HUGE_PAGES = "glibc.malloc.hugetlb=1"
 #: An executor is given at most so many functions. Each is a worker, if anything is left to do.
 MOST = 1000
 
@@ -59,16 +69,44 @@ def submit_helpers(
 
     A debug executor of submitit's starts one, in this process, when its result is asked for.
     """
-    call = Call(
-        data_root=str(data_root().absolute()), runs=[it.run_id for it in runs], retries=asked
-    )
-    ledger.call_workers(study.jobs, call)
+    if runs or sweep.launch.cluster == "none":
+        call_workers(study, runs, asked)
     if executor is None or not runs:
-        return Submitted(0, ())
+        return Submitted(0, (), runs_left=len(runs))
     here = sweep.launch.cluster == "debug"
     helper = Helper(str(study.folder.absolute()), None if here else take(study.code))
-    count = 1 if here else min(sweep.launch.workers or MOST, MOST, len(runs))
+    most = 1 if here else sweep.launch.workers or MOST
+    if isinstance(executor, submitit.LocalExecutor):  # it starts all at once, for two minutes
+        most = min(most, local_workers(sweep))
+        minutes = executor.parameters.get("timeout_min", FOREVER_MIN)
+        executor = with_options(executor, timeout_min=minutes)
+    count = min(most, MOST, len(runs))
     return Submitted(len(runs), [executor.submit(helper) for _ in range(count)])
+
+
+def local_workers(sweep: Sweep) -> int:
+    """Workers that this machine carries: one per GPU, or without GPUs per core."""
+    most = len(gpus_here()) or len(os.sched_getaffinity(0))
+    return min(sweep.launch.workers or most, most)
+
+
+def call_workers(study: StudyFolder, runs: Iterable[PlannedRun], asked: Retries) -> None:
+    """Leave for workers what they are to know; `asked`: the failed runs that are tried again."""
+    ids = [run.run_id for run in runs]
+    call = Call(data_root=str(data_root().absolute()), runs=ids, retries=asked)
+    ledger.call_workers(study.jobs, call)
+
+
+def worker_command(study: StudyFolder, attached: bool) -> list[str]:
+    """The command of a worker; `attached`: it ends with this process."""
+    command = [sys.executable, "-m", "anynet_study", "work", str(study.folder.absolute())]
+    return [*command, "--attached", str(os.getpid())] if attached else command
+
+
+def environment(code: Snapshot) -> dict[str, str]:
+    """The environment of a worker that imports `code`."""
+    tunables = filter(None, [os.environ.get("GLIBC_TUNABLES"), HUGE_PAGES])
+    return {**os.environ, **code.environment, "GLIBC_TUNABLES": ":".join(tunables)}
 
 
 @dataclass(frozen=True)
@@ -85,9 +123,8 @@ class Helper:
         if self.code is None:
             _train_rounds(study, Interruption())
         elif _is_free(study):
-            line = [sys.executable, "-m", "anynet_study", "work", self.study_folder, "--attached"]
-            environment = {**os.environ, **self.code.environment}
-            done = subprocess.run(line, env=environment, capture_output=True, text=True)
+            line, own = worker_command(study, attached=True), environment(self.code)
+            done = subprocess.run(line, env=own, capture_output=True, text=True)
             if done.returncode:
                 said = done.stderr.splitlines()[-1:] or [f"exit code {done.returncode}"]
                 raise WorkFailedError(f"a worker of {study.folder} ended: {said[0]}")
@@ -118,19 +155,23 @@ def _call(study: StudyFolder) -> Call:
 
 
 def work_at(
-    study: StudyFolder, minutes: float, tell: Callable[[str], None], attached: bool = False
+    study: StudyFolder,
+    minutes: float,
+    tell: Callable[[str], None],
+    attached: int = 0,
+    token: str = "",
 ) -> int:
     """Be a worker of a study until nobody is needed, or so many `minutes` have passed.
 
-    `attached`: it ends with the process that started it. `tell` gets a line for people. What
-    training prints is in the study's logs. Returns how many runs were begun. Raises UserError where
-    no launch called workers, or where data here are others than the study's.
+    `attached`: the process with which it ends, if that is not 0. `token`: that of its entry in the
+    ledger, if whoever started it has written that. `tell` gets a line for people. What training
+    prints is in the study's logs. Returns how many runs were begun. Raises UserError where no
+    launch called workers, or where data here are others than the study's.
     """
     call, interruption = _call(study), Interruption(60 * minutes)
     if "ANYNET_DATA" not in os.environ and Path(call.data_root).is_dir():
         os.environ["ANYNET_DATA"] = call.data_root
-    _check_data(study)
-    job = ledger.arrival()
+    job = ledger.arrival(os.getpid(), token or secrets.token_hex(3))
     study.logs.mkdir(parents=True, exist_ok=True)
     tell(f"worker {job.job_id}; its log: {job.log(study.logs, 'out')}")
     with (
@@ -138,10 +179,12 @@ def work_at(
         WorkerState(alive_file(study.logs, job.job_id)) as interruption.state,
         _logged(study, job),
     ):
-        ledger.append(study.jobs, [job])
+        if not token:
+            ledger.append(study.jobs, [job])
+        _check_data(study)
         if attached:
             interruption.state.note(attached=True)
-            end_with(os.getppid(), interruption)
+            end_with(attached, interruption)
         begun = _train_rounds(
             study, interruption, lambda ids: ledger.note_taken(study.jobs, job.job_id, ids)
         )
@@ -175,8 +218,15 @@ def _logged(study: StudyFolder, job: SubmittedJob) -> Iterator[None]:
         for file, number in zip(files, (1, 2), strict=True):
             os.dup2(file, number)
         yield
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise
+    except BaseException:
+        traceback.print_exc()
+        raise
     finally:
         sys.stdout.flush()
+        sys.stderr.flush()
         for file, number in zip(before, (1, 2), strict=True):
             os.dup2(file, number)
         for file in (*before, *files):
@@ -189,13 +239,13 @@ def _train_rounds(
     told: Callable[[list[str]], object] = lambda _: None,
 ) -> int:
     """Train what is free, and once more what failed in a way that may pass, or follows from it."""
-    call, sweep, begun = _call(study), Sweep.load(study.launched_file), 0
+    sweep, begun = Sweep.load(study.launched_file), 0
     prepare_process(str(data_root()))
     from anynet_study.engine.dispatch.worker import train_runs  # imports torch
 
     while True:
         recorded = Recorded.read(study.journals)
-        again = {**call.retries, **retries(recorded, sweep.launch.attempts)}
+        again = {**_call(study).retries, **retries(recorded, sweep.launch.attempts)}
         new = train_runs(study, sweep, study.part(), again, interruption, told)
         begun += new
         if not new or interruption.signal is not None:

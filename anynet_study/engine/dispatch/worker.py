@@ -175,7 +175,8 @@ def train_runs(
     ):
         worker = Worker(assignment, begin, journals, interruption.requested, claims.holds)
         try:
-            for cohort, smaller in _free(assignment, todo, retries, claims, reader, begin.at_once):
+            most, stop = begin.at_once, interruption.requested
+            for cohort, smaller in _free(assignment, todo, retries, claims, reader, most, stop):
                 begun += len(cohort)
                 told([run.run_id for run in cohort])
                 worker.train(cohort, with_less_memory(begin, smaller))
@@ -192,6 +193,7 @@ def _free(
     claims: Claims,
     reader: JournalReader,
     at_once: int,
+    stop: Callable[[], bool],
 ) -> Iterator[tuple[list[PlannedRun], int]]:
     """Runs that nobody else is at, to be trained together, and by how many steps less memory.
 
@@ -216,7 +218,7 @@ def _free(
                     less = max((again[run.run_id] for run in taken), default=0)
                 if taken:
                     yield taken, smaller + less
-        if not others or not claims.may_be_free_soon():
+        if not others or stop() or not claims.may_be_free_soon():
             return
         time.sleep(LOOK_SECONDS)
         todo = reader.read().todo(todo.find(others), retries)

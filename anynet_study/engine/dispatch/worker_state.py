@@ -82,7 +82,7 @@ class Said:
     attached: bool = False
     #: Bytes of its log of errors that are of the workers before it: its job was queued again.
     before: int = 0
-    #: What the loss of its GPU is a failure of, and why that was lost; "" where it was not.
+    #: What its end is a failure of, and why it was killed, as far as it or its launcher knew.
     lost_kind: FailureKind = ""
     lost: str = ""
     #: Why it left before its work was done: an exception, or a signal; "" while it is at work.
@@ -179,7 +179,7 @@ class WorkerState(AbstractContextManager["WorkerState"]):
         print(error, file=sys.stderr, flush=True)
         lost = first_line(error)[:200]
         print(f"the GPU was lost: {lost}", flush=True)
-        self.note(lost_kind=kind, lost=lost)
+        self.note(lost_kind=kind, lost=f"killed: the GPU was lost: {lost}")
         os.kill(os.getpid(), signal.SIGKILL)
         raise SystemExit(1)  # not reached
 

@@ -79,9 +79,23 @@ def test_many_pairs_rest_on_fewer_resamples_and_say_so(
     assert table["low"].equals(again["low"])
 
 
+#: Tables that are part of another now.
+OLDER = {
+    **dict.fromkeys(("order-changes", "rank-changes"), "significance"),
+    **dict.fromkeys(("average-robustness", "robustness", "shift-ranks"), "effective-robustness"),
+    **dict.fromkeys(("source-by-recipe", "metrics", "balance", "recipe-robustness"), "recipes"),
+    **{"sampling-gaps": "gaps", "shift-agreement": "shifts", "ties": "rank-preservation"},
+    **{"widths": "sizes", "best-quarter": "proxies", "budget": "duration", "others": "beyond"},
+    **{"importance": "stages", "training-drivers": "drivers", "improvement": "transfer"},
+}
+
+
 def test_older_names_are_understood(study: Study) -> None:
-    assert study.analysis("ties").name == "rank-preservation"
-    assert study.analysis("robustness").name == "effective-robustness"
+    assert {name: study.analysis(name).name for name in OLDER} == OLDER
+    tables = [study.analyses[name] for name in TABLES]
+    assert chosen_names("--table", ",".join(OLDER), tables) == list(OLDER.values())
+    drawn = {"importance", "metrics", "source-by-recipe", "shift-ranks", "others", "improvement"}
+    assert {*FIGURES} >= {*drawn, "fitting", "widths", "bins", "shifts", "gaps", "recipes"}
     assert study.study_figure("robustness").name == "effective-robustness"
     with pytest.raises(
         UserError, match=r"unknown table 'machts' \(did you mean 'match'\?\); choose"

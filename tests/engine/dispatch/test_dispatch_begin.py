@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_study import begun
+from scripted_study import begun, of_runs
 from test_dispatch_recorded import row
 from tiny_study import Type, tree, typing_in
 
@@ -23,7 +23,7 @@ LOCAL = ["--cluster", "local", "--json"]
 
 @pytest.fixture
 def type_(tiny: OpenStudy, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
-    start = "anynet_study.engine.dispatch.launch.LocalWorkers.start_all"
+    start = "anynet_study.engine.dispatch.launch.start_workers"
     monkeypatch.setattr(start, lambda *_, **__: [])
     return typing_in(Path.cwd(), monkeypatch, capsys)
 
@@ -52,7 +52,7 @@ def test_evaluations_added_later_train_again_only_if_that_is_allowed(
 def test_workers_on_another_machine_are_known_by_their_signs_of_life(
     tiny: OpenStudy, type_: Type
 ) -> None:
-    job = replace(ledger.local_job(os.getpid(), " ".join(tiny.plan[:8].ids())), host="elsewhere")
+    job = replace(of_runs(os.getpid(), tiny.plan[:8].ids()), host="elsewhere")
     ledger.append(tiny.folder.jobs, [job])
     alive = alive_file(tiny.folder.logs, job.job_id)
     alive.touch()
@@ -70,7 +70,7 @@ def test_workers_on_another_machine_are_known_by_their_signs_of_life(
 
 
 def test_a_worker_that_hangs_is_named(tiny: OpenStudy, type_: Type) -> None:
-    job = ledger.local_job(os.getpid(), " ".join(tiny.plan.ids()[:3]))
+    job = of_runs(os.getpid(), tiny.plan.ids()[:3])
     ledger.append(tiny.folder.jobs, [job])
     alive = alive_file(tiny.folder.logs, job.job_id)
     alive.touch()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from anynet_study.engine.dispatch.worker_state import SILENT, WorkerState, alive
 from anynet_study.engine.study_folder import StudyFolder
 
 RUN = "9457b012de1d2c4a"
+HERE = Path(__file__).parent
 #: A worker on another machine: its process cannot be seen from here.
 ELSEWHERE = "another-boot/pid:[1] 7"
 
@@ -118,8 +120,7 @@ def test_who_left_in_the_middle_or_whose_process_is_gone_is_lost_at_once(
         "from test_dispatch_claims import StudyFolder, worker, RUN\n"
         "assert worker(StudyFolder(Path(sys.argv[1])), 'gone').take('other')"
     )
-    here = Path(__file__).parent
-    subprocess.run([sys.executable, "-c", program, study.folder, here], check=True)
+    subprocess.run([sys.executable, "-c", program, study.folder, HERE], check=True)
     mine = worker(study, "a")
     assert mine.take("other")
     assert mine.lost["other"] == ["gone"]
@@ -177,34 +178,50 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from test_dispatch_claims import StudyFolder, worker
-mine, begin = worker(StudyFolder(Path(sys.argv[1])), sys.argv[2]), float(sys.argv[4])
-for number in range(int(sys.argv[5])):
+mine, tries = worker(StudyFolder(Path(sys.argv[1])), sys.argv[2]), int(sys.argv[4])
+print("ready", flush=True)
+begin = float(sys.stdin.readline())
+for number in range(tries):
     while time.time() < begin + 0.02 * number:
         pass
     print(int(mine.take(f"{number:016x}")))
+print("done", flush=True)
+sys.stdin.readline()  # or it would be lost
 """
 
 
 @pytest.mark.slow
 def test_of_workers_that_try_at_the_same_moment_one_gets_the_run(study: StudyFolder) -> None:
-    """Fifty times two, and with the workers before them lost."""
-    here, begin = Path(__file__).parent, time.time() + 8
-    gone = subprocess.run(["true"])
-    assert gone.returncode == 0
+    """A hundred times two; of every second run a worker was lost before."""
     tries = 100
-    for number in range(0, tries, 2):  # of every second run somebody was lost
-        study.claims.mkdir(exist_ok=True)
+    study.claims.mkdir(exist_ok=True)
+    for number in range(0, tries, 2):
         mark = f"{claims.this_system()} 7"
         (study.claims / f"{number:016x}.0").write_text(f"gone\n1\n{mark}\n")
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-c", RACE, study.folder, name, here, str(begin), str(tries)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for name in "xy"
-    ]
-    got = [each.communicate(timeout=120)[0].split() for each in both]
+    got: list[list[str]] = []
+    with ExitStack() as stack:
+        both = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [*(sys.executable, "-c", RACE, study.folder, name), HERE, str(tries)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for name in "xy"
+        ]
+        for each in both:
+            assert each.stdout is not None
+            assert each.stdout.readline() == "ready\n"
+        begin = time.time() + 0.5
+        for each in both:
+            assert each.stdin is not None
+            each.stdin.write(f"{begin}\n")
+            each.stdin.flush()
+        for each in both:
+            assert each.stdout is not None
+            got.append(list(iter(each.stdout.readline, "done\n")))
     assert [len(each) for each in got] == [tries, tries]
     assert all(int(x) + int(y) == 1 for x, y in zip(*got, strict=True)), got
     assert 0 < sum(map(int, got[0])) < tries, "they did not meet"

@@ -6,12 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-import submitit
 from fake_slurm import program
 from tiny_study import TINY
 
 from anynet_study.engine.dispatch import local
-from anynet_study.engine.dispatch.local import LocalWorkers
+from anynet_study.engine.dispatch.local import start_worker
 from anynet_study.engine.dispatch.opened import open_sweep
 from anynet_study.engine.dispatch.snapshot import take
 from anynet_study.engine.planning.devices import gpu_here, gpus_here
@@ -86,22 +85,20 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8c9f,MIG-12ab")
-    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")  # `run` may be in a job; its workers are none
     (tmp_path / "sweep.yaml").write_text(TINY)
     prepared = open_sweep(tmp_path / "sweep.yaml", [])
     folder = prepared.folder
-    script = "echo $CUDA_VISIBLE_DEVICES$SLURM_ARRAY_TASK_ID $SUBMITIT_EXECUTOR"
-    seen = program(tmp_path, "python", f"{script}; echo $PYTHONPATH >&2")
-    executor = submitit.LocalExecutor(folder.logs / "here", python=str(seen))
-    start = LocalWorkers(folder, prepared.sweep, executor, take(folder.code))
-    outputs = []
+    script = "echo $CUDA_VISIBLE_DEVICES $PYTHONPATH $GLIBC_TUNABLES >>seen"
+    monkeypatch.setattr("sys.executable", str(program(tmp_path, "python", script)))
+    folder.logs.mkdir(parents=True)
+    code = take(folder.code)
     for number in range(2):
-        worker = start.start(list(prepared.plan[number : number + 1]), number)
-        worker.handle.wait()
-        out, err = (worker.job.log(folder.logs, kind).read_text() for kind in ("out", "err"))
-        assert str(start.code.folder) in err
-        outputs.append(out)
-    assert outputs == ["GPU-8c9f local\n", "MIG-12ab local\n"]
+        worker, until = start_worker(folder, code, number), time.monotonic() + 60
+        while not worker.ended:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    rest = f"{code.folder.absolute()} glibc.malloc.hugetlb=1"
+    assert Path("seen").read_text() == f"GPU-8c9f {rest}\nMIG-12ab {rest}\n"
 
 
 def test_the_end_of_a_worker_is_not_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:

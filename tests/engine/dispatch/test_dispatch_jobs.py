@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 from fake_slurm import slurm_job
-from scripted_study import LIMIT, command, killed_at, submitted
+from scripted_study import LIMIT, command, killed_at, of_runs, submitted
 from test_dispatch_recorded import row
 from tiny_study import Type
 
@@ -75,7 +75,7 @@ def worker() -> Iterator["subprocess.Popen[bytes]"]:
 def test_cancel_waits_for_workers_of_this_machine(
     tiny: OpenStudy, type_: Type, worker: "subprocess.Popen[bytes]"
 ) -> None:
-    entry = ledger.local_job(worker.pid, " ".join(tiny.plan[:3].ids()))
+    entry = of_runs(worker.pid, tiny.plan[:3].ids())
     ledger.append(tiny.folder.jobs, [entry])
     assert type_("cancel", "tiny").out == "cancelled: 1 running job\n"
     assert not psutil.pid_exists(worker.pid) or worker.wait(60)

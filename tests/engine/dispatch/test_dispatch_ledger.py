@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from fake_slurm import program, slurm_job
+from scripted_study import of_runs
 
 from anynet_study.core.errors import UserError, WorkFailedError
 from anynet_study.engine.dispatch import ledger
@@ -31,9 +32,9 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
     study = StudyFolder(tmp_path)
     path = study.jobs
-    job = ledger.local_job(sleeper.pid, "a b")
+    job = of_runs(sleeper.pid, ["a", "b"])
     ledger.append(path, [job])
-    assert job.job_id == f"{socket.gethostname()}-{sleeper.pid}"
+    assert job.job_id == f"{socket.gethostname()}-c0ffee-{sleeper.pid}"
     (live,) = ledger.live_jobs(StudyFolder(tmp_path))
     assert (live.job, live.state, live.started) == (job, "running", job.started)
     sleeper.kill()
@@ -44,7 +45,7 @@ def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Po
 def test_a_worker_is_known_whatever_the_clock_does_and_whoever_has_its_id_later(
     tmp_path: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
-    job = ledger.local_job(sleeper.pid, "a")
+    job = of_runs(sleeper.pid, ["a"])
     assert replace(job, started=job.started - 3600.0).process  # the clock was set
     assert not replace(job, mark=f"{job.mark}0").process  # another one, or after another boot
     before_marks = replace(job, mark="")
@@ -62,7 +63,7 @@ def test_workers_of_other_machines_and_containers_live_while_they_give_signs_of_
     monkeypatch.setattr("time.time", lambda now=time.time: now() + 3600.0)
     study = StudyFolder(tmp_path)
     study.logs.mkdir()
-    job = replace(ledger.local_job(sleeper.pid, "a"), host=host, mark="another-boot/pid:[1] 7")
+    job = replace(of_runs(sleeper.pid, ["a"]), host=host, mark="another-boot/pid:[1] 7")
     ledger.append(study.jobs, [job])
     assert ledger.live_jobs(study) == []
     alive = alive_file(study.logs, job.job_id)
@@ -76,8 +77,7 @@ def test_workers_of_other_machines_and_containers_live_while_they_give_signs_of_
 def test_a_worker_that_came_by_itself_has_the_runs_that_it_took(tmp_path: Path) -> None:
     study = StudyFolder(tmp_path)
     study.logs.mkdir()
-    first, second = ledger.arrival(), ledger.arrival()
-    assert first.job_id != second.job_id
+    first = ledger.arrival(os.getpid(), "c0ffee")
     ledger.append(study.jobs, [first])
     for runs in (["a"], ["b", "c"]):
         ledger.note_taken(study.jobs, first.job_id, runs)
@@ -91,12 +91,12 @@ def test_retries_that_were_asked_for_stay_asked_for(tmp_path: Path) -> None:
     ledger.call_workers(tmp_path, Call(data_root="/a", runs=["x"], retries={"x": Retry(1)}))
     ledger.call_workers(tmp_path, Call(data_root="/b", runs=["y"], retries={"y": Retry(3, 1)}))
     call = ledger.last_call(tmp_path)
-    assert call == Call(data_root="/b", runs=["y"], retries={"x": Retry(1), "y": Retry(3, 1)})
+    assert call == Call(data_root="/b", runs=["x", "y"], retries={"x": Retry(1), "y": Retry(3, 1)})
     assert list(ledger.submissions(tmp_path)) == []
 
 
 def test_a_torn_line_is_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    job = ledger.local_job(sleeper.pid, "a")
+    job = of_runs(sleeper.pid, ["a"])
     ledger.append(tmp_path, [job])
     (tmp_path / "0-elsewhere-7.jsonl").write_text('{"job": "1", "clu')
     assert list(ledger.submitted_jobs(tmp_path)) == [job]
