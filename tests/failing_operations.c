@@ -1,7 +1,9 @@
-/* Preloaded, it counts a process's operations that change files, and lets the n-th one fail.
+/* Preloaded, it counts a process's operations that change files, and lets the n-th one fail; or
+ * those that read files below the folder in which it was armed.
  *
  * arm(n, mode): 0 counts only; 1 kills the process in place of the n-th operation; 2 lets that one
- * fail for want of space; 3 lets it and all after it fail.
+ * fail for want of space; 3 lets it and all after it fail. 4 counts reads only; 5 lets the n-th read
+ * fail as a disk's; 6 lets it and all after it fail.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -11,6 +13,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -19,12 +22,17 @@
 static atomic_long done;
 static long nth = -1;
 static int mode, armed;
+static char here[4096];
 
-void arm(long n, int how) { done = 0; nth = n; mode = how; armed = 1; }
+void arm(long n, int how) {
+    done = 0; nth = n; mode = how;
+    if (!getcwd(here, sizeof here)) here[0] = 0;
+    armed = 1;
+}
 long counted(void) { armed = 0; return done; }
 
 static int fails(void) {
-    if (!armed) return 0;
+    if (!armed || mode > 3) return 0;
     long now = ++done;
     if (mode == 1 && now == nth) kill(getpid(), SIGKILL);
     return (mode == 2 && now == nth) || (mode == 3 && now >= nth);
@@ -33,6 +41,19 @@ static int fails(void) {
 static int is_file(int fd) {
     struct stat found;
     return armed && fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+}
+
+/* Whether a read of a file of the folder fails. */
+static int read_fails(int fd) {
+    char link[64], path[4096];
+    if (mode < 4 || !is_file(fd)) return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) return 0;
+    path[length] = 0;
+    if (strncmp(path, here, strlen(here))) return 0;
+    long now = ++done;
+    return (mode == 5 && now == nth) || (mode == 6 && now >= nth);
 }
 
 #define REAL(name) __typeof__(&name) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
@@ -55,6 +76,17 @@ static int is_file(int fd) {
 #define WRITES(type, name, parameters, arguments) \
     type name parameters { REAL(name); if (is_file(fd) && fails()) FAIL(-1); return real arguments; }
 
+#define READS(type, name, parameters, arguments) \
+    type name parameters { \
+        REAL(name); \
+        if (read_fails(fd)) { errno = EIO; return -1; } \
+        return real arguments; \
+    }
+
+READS(ssize_t, read, (int fd, void *data, size_t size), (fd, data, size))
+READS(ssize_t, pread, (int fd, void *data, size_t size, off_t at), (fd, data, size, at))
+READS(ssize_t, pread64, (int fd, void *data, size_t size, off_t at), (fd, data, size, at))
+READS(ssize_t, readv, (int fd, const struct iovec *parts, int count), (fd, parts, count))
 OPENS(open, (const char *path, int flags, ...), (path, flags, access))
 OPENS(open64, (const char *path, int flags, ...), (path, flags, access))
 OPENS(openat, (int at, const char *path, int flags, ...), (at, path, flags, access))

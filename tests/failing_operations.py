@@ -1,4 +1,4 @@
-"""Whole commands whose n-th change of a file fails, or at which they are killed.
+"""Whole commands whose n-th change or read of a file fails, or at which they are killed.
 
 A script, so that it forks a process without threads, with `failing_operations.c` preloaded:
 `failing_operations.py LIBRARY FOLDER TRIALS SEED [CASE ...]`. A trial makes one command meet one
@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -26,7 +27,9 @@ from anynet_study.data import load_dataset
 
 #: Hidden files that are meant to be there.
 KEPT = (".lock", ".made_from")
-COUNT, KILL, ONCE, FROM_THERE = range(4)
+#: Words of an answer that goes on without what it could not read.
+TOLD = re.compile("Input/output error|cannot be read|damaged")
+COUNT, KILL, ONCE, FROM_THERE, COUNT_READS, READ_ONCE, READS_FROM_THERE = range(7)
 State = dict[str, str]
 
 
@@ -77,6 +80,11 @@ def runs_in(name: str) -> Callable[[], State]:
     return state
 
 
+def nothing() -> State:
+    """Of a command that only answers."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Case:
     """A command, what it changes as users see it, and a file that is removed before it."""
@@ -97,6 +105,24 @@ CASES = {
     "export over another": Case("export tiny -o release", files_in("release")),
     "collect": Case("collect tiny", runs_in(STORE), without=STORE),
     "report": Case("report tiny --resamples 100", page("studies/tiny/report/report.html")),
+    "data folds": Case("data folds cats --count 3 -o folds", files_in("folds")),
+    "analyze": Case("analyze tiny --resamples 100 -o tables", files_in("tables")),
+    "plot": Case("plot tiny --figure heatmap,source -o figures --format svg", files_in("figures")),
+    "collect --restore": Case("collect tiny --restore", runs_in(STORE)),
+}
+#: Commands of which reads fail: their answer is the same, or they say that they cannot read.
+ANSWERS = {
+    "answer of analyze": Case("analyze lone.h5 --resamples 100", nothing),
+    "answer of compare": Case("compare lone.h5 --resamples 100", nothing),
+    "answer of query": Case("query lone.h5 --format csv", nothing),
+    "answer of verify": Case("verify tiny", nothing),
+    "answer of status": Case("status tiny --json", nothing),
+    "answer of a dry run": Case("run tiny.yaml --dry-run", nothing),
+    "answer of list": Case("list --json", nothing),
+    "answer of export": Case("export lone.h5 -o new-release", files_in("new-release")),
+    "answer of import": Case("import release -o new.h5", runs_in("new.h5")),
+    "answer of collect": Case("collect tiny", runs_in(STORE)),
+    "answer of report": Case("report lone.h5 --resamples 100 -o page", page("page/report.html")),
 }
 
 
@@ -119,7 +145,11 @@ def make_template(folder: Path) -> None:
         IMPORT.format("one.csv"),
         "export imported.h5 -o release",
         "run tiny.yaml --resamples 100",
+        "data folds cats --count 4 --seed 4 -o folds",
+        "analyze one.csv --error --percent --resamples 100 -o tables",
+        "plot one.csv --error --percent --figure heatmap,matrix -o figures --format svg",
     )
+    shutil.copy(STORE, "lone.h5")
     names = pd.read_csv("data/cats/split.csv")["image"]
     pd.DataFrame({"image": names, "caption": "a pet"}).to_csv("captions.csv", index=False)
 
@@ -142,6 +172,8 @@ class Trials:
     wrong: int = 0
     litter: int = 0
     traceback: int = 0
+    #: A read failed, and the answer is another, without a word.
+    silent: int = 0
     examples: list[str] | None = None
 
 
@@ -161,12 +193,12 @@ class Harness:
         if case.without:
             Path(case.without).unlink()
 
-    def operations_of(self, case: Case) -> int:
-        """How many operations the command does that change files."""
+    def operations_of(self, case: Case, mode: int = COUNT) -> int:
+        """How many operations the command does that change files, or that read them."""
         reader, writer = os.pipe()
 
         def count() -> None:
-            self.shim.arm(-1, COUNT)
+            self.shim.arm(-1, mode)
             leave = os._exit
 
             def tell_and_leave(code: int) -> None:
@@ -215,9 +247,53 @@ class Harness:
                 result.examples.append(f"{kind} at {n} of {result.operations}, mode {mode}: {seen}")
         return result
 
+    def answer(self, case: Case, n: int, mode: int, truth: tuple[str, State]) -> dict[str, str]:
+        """The faults of one trial in which reads fail."""
+        if case.state is not nothing:
+            self.fresh(case)
+        met = typed(case.command, lambda: self.shim.arm(n, mode))
+        found = {}
+        if "Traceback" in met.said or met.code not in (0, 1, 2):
+            found["traceback"] = f"{met.code} {met.said[-600:]}"
+        elif (
+            met.code == 0 and not TOLD.search(met.said) and (plain(met.said), case.state()) != truth
+        ):
+            found["silent"] = met.said[-300:]
+        if case.state is not nothing and met.code and case.state() not in ({}, truth[1]):
+            found["lost"] = met.said[-300:]
+        return found
+
+    def run_reads(self, case: Case, trials: int, moments: random.Random) -> Trials:
+        result = Trials(examples=[])
+        self.fresh(case)
+        result.operations = self.operations_of(case, COUNT_READS)
+        self.fresh(case)
+        truth = plain(typed(case.command).said), case.state()
+        for _ in range(trials):
+            n = moments.randint(1, result.operations)
+            mode = moments.choice([READ_ONCE, READ_ONCE, READS_FROM_THERE])
+            result.failures += 1
+            for kind, seen in self.answer(case, n, mode, truth).items():
+                setattr(result, kind, getattr(result, kind) + 1)
+                result.examples.append(f"{kind} at {n} of {result.operations}, mode {mode}: {seen}")
+        return result
+
+
+def plain(said: str) -> str:
+    """What a command said, without progress and times."""
+    lines = (
+        line for line in said.splitlines() if not re.match(r"(checking|packing|reading) ", line)
+    )
+    return re.sub(r"\d+(\.\d+)?e?-?\d* ?(s|min|h)\b", "TIME", "\n".join(lines))
+
 
 if __name__ == "__main__":
     library, place, trials, seed = sys.argv[1:5]
     harness, moments = Harness(library, Path(place).resolve()), random.Random(int(seed))
-    for name in sys.argv[5:] or CASES:
-        print(json.dumps({"case": name, **vars(harness.run(CASES[name], int(trials), moments))}))
+    for name in sys.argv[5:] or [*CASES, *ANSWERS]:
+        found = (
+            harness.run(CASES[name], int(trials), moments)
+            if name in CASES
+            else harness.run_reads(ANSWERS[name], int(trials), moments)
+        )
+        print(json.dumps({"case": name, **vars(found)}), flush=True)

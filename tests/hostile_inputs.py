@@ -7,6 +7,7 @@ of one kind, each of them whole: `verify` says so, or the results are what they 
 of JSON for each case.
 """
 
+import hashlib
 import io
 import json
 import os
@@ -14,9 +15,10 @@ import random
 import re
 import shutil
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -29,7 +31,15 @@ import scipy.io
 from forked import Ended, preload, prepare, typed
 from tiny_study import TINY, images
 
-from anynet_study.store import ResultStore, stores_equal
+from anynet_study.core.errors import UserError
+from anynet_study.store import (
+    EvaluationWriter,
+    JournalWriter,
+    ResultStore,
+    read_evaluations,
+    read_journal,
+    stores_equal,
+)
 
 #: A command may take so long and so much: seconds of a core, and bytes beside those of its parent.
 SECONDS, MEMORY = 30.0, 1 << 30
@@ -198,9 +208,15 @@ class Case:
 STORE, POPULATION = "studies/tiny/results.h5", "studies/tiny/population.parquet"
 #: Files of a study, of its data, or of its release, that hold results or what they are made of.
 KEPT = re.compile(r"^(data|release|studies/tiny/(journals|datasets|weights|scores))/")
+#: The same, and what else an answer rests on.
+EDITED = re.compile(
+    r"^(data|release|studies/tiny/(journals|datasets|scores))/"
+    r"|^studies/tiny/(population.parquet|results.h5)$"
+)
 ADD = "data add new --size 8 --from {}"
 CASES: dict[str, Case | None] = {
     "exchanged": None,
+    "edited": None,
     "a sweep file": Case("launch tiny.yaml --dry-run", "tiny.yaml", (words, words, damaged)),
     "a sweep file's population": Case("sample tiny.yaml", "tiny.yaml", (words, words, damaged)),
     "the study's sweep file": Case("collect tiny", "studies/tiny/sweep.yaml", (words, damaged)),
@@ -281,6 +297,84 @@ def scores_of(store: ResultStore) -> dict[str, bytes]:
     return {run: store.scores(run).tobytes() for run in store.runs()["run_id"]}
 
 
+#: How a command says that something is not as it was.
+TOLD = re.compile("damaged|is not what|ignored|is gone|differs|twice|altered|in no journal|lacks")
+ANSWER = ["run_id", "architecture", "dataset", "status", "error", "flops"]
+Edit = Callable[[bytes, random.Random], bytes | None]
+
+
+def edits_of(path: Path) -> list[tuple[str, Edit]]:
+    """Ways to change a file of its kind, by name; None: it is gone."""
+    ways: list[tuple[str, Edit]] = [
+        ("bytes", damaged),
+        ("bytes", damaged),
+        ("zeros", lambda content, moments: bytes(len(content))),
+        ("gone", lambda content, moments: None),
+        ("empty", lambda content, moments: b""),
+    ]
+    if path.suffix == ".parquet":
+        ways += [("saved again", saved_again), ("rows reversed", reversed_rows)]
+    if path.suffix == ".arrow":
+        ways += [("recorded twice", recorded_twice), ("recorded twice", recorded_twice)]
+    if path.suffix == ".h5":
+        ways.append(("arrays", hdf5))
+    return ways
+
+
+def saved_again(content: bytes, moments: random.Random) -> bytes:
+    """By pandas, which leaves out what else the file says."""
+    sink = io.BytesIO()
+    pd.read_parquet(io.BytesIO(content)).to_parquet(sink)
+    return sink.getvalue()
+
+
+def reversed_rows(content: bytes, moments: random.Random) -> bytes:
+    table, sink = pq.read_table(io.BytesIO(content)), io.BytesIO()
+    pq.write_table(table.take(list(range(len(table)))[::-1]), sink)
+    return sink.getvalue()
+
+
+def recorded_twice(content: bytes, moments: random.Random) -> bytes:
+    """Records once more with other errors, as they would be if they had begun earlier."""
+    with tempfile.TemporaryDirectory() as name:
+        for kind, suffix in ((EvaluationWriter, ".evaluations.arrow"), (JournalWriter, ".arrow")):
+            old, new = Path(name, f"old{suffix}"), Path(name, f"new{suffix}")
+            old.write_bytes(content)
+            read = read_evaluations if kind is EvaluationWriter else read_journal
+            try:
+                records = read(old).records
+            except UserError:  # of the other kind
+                continue
+            with kind(new) as journal:
+                for record in records:
+                    off = {"error": max(0.0, record.error - 7), "started": record.started - 100}
+                    off |= {"top1": off["error"]} if kind is EvaluationWriter else {}
+                    journal.append(record)
+                    journal.append(replace(record, **off))
+            return new.read_bytes()
+    raise AssertionError("no journal")
+
+
+def sums_again(release: Path) -> None:
+    """As anybody can make them."""
+    files = sorted(path for path in release.iterdir() if path.name != "SHA256SUMS")
+    sums = (f"{hashlib.sha256(it.read_bytes()).hexdigest()}  {it.name}\n" for it in files)
+    (release / "SHA256SUMS").write_text("".join(sums))
+
+
+def contents() -> dict[str, str]:
+    """What the study and its release say, by whatever reads it."""
+    store = ResultStore(STORE)
+    tables = {path.name: pd.read_parquet(path) for path in Path("release").glob("*.parquet")}
+    found = {name: table.to_csv() for name, table in tables.items()}
+    written = [it for it in Path("release").iterdir() if it.suffix in (".md", ".yaml")]
+    found |= {it.name: it.read_text() for it in written}
+    found |= {"errors": store.errors().to_csv(), "answer": store.runs(ANSWER).to_csv()}
+    found["tests"] = store.evaluations(["run_id", "evaluation", "top1"]).to_csv()
+    found["scores"] = str({run: hash(data) for run, data in scores_of(store).items()})
+    return found | {"study": pd.read_parquet(POPULATION).to_csv()}
+
+
 def fault_of(ended: Ended, parent: int) -> str:
     """What a command did that it must not; "" if nothing."""
     if "Traceback" in ended.said or ended.code not in (0, 1, 2):
@@ -300,6 +394,8 @@ class Harness:
         preload()
         make_template(root / "template")
         self.parent = typed("--version").memory
+        self.fresh()
+        self.truth = contents()
 
     def fresh(self) -> None:
         os.chdir(self.root)
@@ -336,11 +432,39 @@ class Harness:
             faults.append(f"without a word: {one} and {other}")
         return code, "; ".join(faults)
 
-    def run(self, case: Case | None, trials: int, moments: random.Random) -> dict[str, object]:
+    def edit(self, moments: random.Random) -> tuple[int, str]:
+        """One file is changed, of any kind; of a release the sums are made again at times."""
+        self.fresh()
+        files = [path for path in Path().rglob("*") if path.is_file() and EDITED.search(str(path))]
+        kinds: dict[tuple[Path, str], list[Path]] = {}
+        for path in sorted(path for path in files if path.name != "checked.json"):
+            kinds.setdefault((path.parent, path.suffix), []).append(path)
+        path = moments.choice(kinds[moments.choice(sorted(kinds))])
+        name, change = moments.choice(edits_of(path))
+        new = change(path.read_bytes(), moments)
+        path.unlink()
+        if new is not None:
+            path.write_bytes(new)
+        if path.parts[0] == "release" and path.name != "SHA256SUMS" and moments.random() < 0.5:
+            sums_again(Path("release"))
+        commands = ["verify tiny", "verify release", "status tiny", "analyze tiny --resamples 100"]
+        ended = [typed(command) for command in commands]
+        faults = [fault for each in ended if (fault := fault_of(each, self.parent))]
+        told = any(each.code or TOLD.search(each.said) for each in ended)
+        if not told and contents() != self.truth:
+            faults.append(f"without a word: {path}, {name}")
+        return max(each.code for each in ended), "; ".join(faults)
+
+    def run(
+        self, case: Case | None, trials: int, moments: random.Random, edits: bool = False
+    ) -> dict[str, object]:
         """How often the command ended well, found fault, or refused, and what it must not do."""
         codes, faults = {0: 0, 1: 0, 2: 0}, []
         for _ in range(trials):
-            code, fault = self.trial(case, moments) if case else self.exchange(moments)
+            if case is not None:
+                code, fault = self.trial(case, moments)
+            else:
+                code, fault = (self.edit if edits else self.exchange)(moments)
             codes[code] = codes.get(code, 0) + 1
             faults += [fault] if fault else []
         return {"codes": codes, "faults": faults}
@@ -350,5 +474,6 @@ if __name__ == "__main__":
     place, trials, seed = sys.argv[1:4]
     harness = Harness(Path(place).resolve())
     for name in sys.argv[4:] or CASES:
-        found = harness.run(CASES[name], int(trials), random.Random(f"{seed} {name}"))
+        moments = random.Random(f"{seed} {name}")
+        found = harness.run(CASES[name], int(trials), moments, edits=name == "edited")
         print(json.dumps({"case": name, **found}), flush=True)

@@ -15,7 +15,7 @@ def test_hostile_inputs_are_bounded_and_no_exchange_is_silent(
     tmp_path: Path,
 ) -> None:
     cases = lines_of("hostile_inputs.py", tmp_path, TRIALS, SEED)
-    assert len(cases) == 25
+    assert len(cases) == 26
     for case in cases:
         assert sum(case["codes"].values()) == int(TRIALS)
         assert not case["faults"], case

@@ -18,6 +18,7 @@ from anynet_study.analysis.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, S
 from anynet_study.cli.tables import number, print_table, table_text
 from anynet_study.cli.terminal import Terminal
 from anynet_study.core.errors import UserError, some_of
+from anynet_study.core.sheets import csv_text
 
 SUFFIXES = {"text": ".txt", "csv": ".csv", "json": ".json", "latex": ".tex"}
 #: Rows of a table that all tables together still show.
@@ -70,7 +71,7 @@ def formatted(study: Study, name: str, layout: str) -> str:
     """One table as a text that ends with a line break."""
     table = study.tables[name]
     if layout == "csv":
-        return str(table.to_csv(index=False, lineterminator="\n"))
+        return csv_text(table)
     if layout == "json":
         return json.dumps(records(table), indent=2) + "\n"
     grid = grid_of(study.called(table), study.analyses[name])

@@ -38,7 +38,7 @@ def analyze(
     """
     from anynet_study.analysis.analyses import chosen_names, known_analyses
     from anynet_study.cli import analysis_output as out
-    from anynet_study.core.files import write_text
+    from anynet_study.core.files import updating_folder, write_text
 
     known = [it for it in known_analyses(options.analysis or ()).values() if it.table]
     names = chosen_names("--table", table, known)
@@ -47,10 +47,11 @@ def analyze(
     study = options.load(source)
     found = made(study, names)
     if output is not None and not output.suffix:
-        for name in found:
-            path = output / f"{name}{out.SUFFIXES[layout]}"
-            write_text(path, out.formatted(study, name, layout))
-            print(path)
+        files = {name: f"{name}{out.SUFFIXES[layout]}" for name in names}
+        with updating_folder(output, files.values()) as folder:
+            for name in found:
+                write_text(folder / files[name], out.formatted(study, name, layout))
+        print(*(output / files[name] for name in found), sep="\n")
     elif layout == "text" and output is None:
         out.print_tables(study, found, whole=table != "all")
     else:

@@ -95,7 +95,9 @@ def compare(
             save_figure(spaces.figure(name), path)
             typer.echo(path, err=True)
     if csv:
-        print(found[csv].to_csv(index=False), end="")
+        from anynet_study.core.sheets import csv_text
+
+        print(csv_text(found[csv]), end="")
     elif as_json:
         print(_json(spaces, weigh))
     else:

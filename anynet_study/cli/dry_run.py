@@ -28,10 +28,15 @@ from anynet_study.engine.sweep import Sweep
 START_UP_GOAL = 0.02
 
 
-def print_dry_run(sweep_file: Path, overrides: list[str], as_json: bool) -> None:
-    """Print what a sweep would cost, by its file and changes to it; no data needs to be there."""
+def print_dry_run(
+    sweep_file: Path, overrides: list[str], as_json: bool, trusted: bool = False
+) -> None:
+    """Print what a sweep would cost, by its file and changes to it; no data needs to be there.
+
+    A function that it names as a network is called, which tells its cost, if it is `trusted`.
+    """
     sweep = Sweep.load(sweep_file, overrides)
-    print_cost(sweep, sample(sweep.population), as_json)
+    print_cost(sweep, sample(sweep.population, trusted), as_json)
 
 
 def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> None:

@@ -12,6 +12,7 @@ from anynet_study.cli.options import (
     Retrain,
     StudyName,
     SweepFile,
+    Trust,
     opt,
 )
 from anynet_study.core.errors import UserError, counted
@@ -37,6 +38,7 @@ def launch(
     cluster: Cluster = "",
     parts: Annotated[int, opt("Divide the runs among folders that travel.", "--parts")] = 0,
     dry_run: DryRun = False,
+    trust: Trust = False,
     retrain: Retrain = False,
     changed: Changed = False,
     as_json: AsJson = False,
@@ -63,7 +65,7 @@ def launch(
     if dry_run:
         from anynet_study.cli.dry_run import print_dry_run
 
-        print_dry_run(sweep_file, changes, as_json)
+        print_dry_run(sweep_file, changes, as_json, trust)
         return
     from anynet_study.engine.dispatch import Allowed, LaunchOptions, open_sweep
 

@@ -60,6 +60,9 @@ Overrides = Annotated[
     ),
 ]
 DryRun = Annotated[bool, opt("Only print what would be done, and its cost.", "--dry-run")]
+Trust = Annotated[
+    bool, opt("With --dry-run: call the functions that a sweep names as networks.", "--trust")
+]
 Retrain = Annotated[bool, opt("Train runs again where an added evaluation needs it.", "--retrain")]
 Changed = Annotated[
     bool, opt("Go on with a changed sweep that leaves recorded runs unused.", "--changed")

@@ -7,6 +7,7 @@ import typer
 
 from anynet_study.analysis.analyses.arguments import Source, StudyOptions, with_study_options
 from anynet_study.cli.options import AsIs, current, opt, writes
+from anynet_study.cli.tables import harmless
 from anynet_study.core.errors import UserError
 
 
@@ -66,4 +67,4 @@ def plot(
     if skipped and figure == "all":
         lines = [f"no figure {', '.join(made.name for made in skipped)}: --figure NAME says why"]
     for line in lines:
-        typer.echo(line, err=True)
+        typer.echo(harmless(line), err=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.sheets import cell_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +141,7 @@ def _moment(started: Any) -> Any:
 def _write_csv(rows: "pa.Table", file: Any) -> None:
     """A line of names, then one for each row; a missing value is empty."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(rows.column_names)
+    writer.writerow(map(cell_of, rows.column_names))
     for batch in rows.to_batches(BATCH_ROWS):
         writer.writerows(zip(*map(_csv_cells, batch.columns), strict=True))
 
@@ -149,7 +150,8 @@ def _csv_cells(column: "pa.Array") -> list[Any]:
     values = column.to_pylist()
     if column.type == "float":  # no more digits than it has
         values = list(np.array(values, np.float32))
-    return [None if value != value else value for value in values]
+    known = (None if value != value else value for value in values)
+    return [cell_of(value) if isinstance(value, str) else value for value in known]
 
 
 def _write_json(rows: "pa.Table", file: Any) -> None:

@@ -15,6 +15,7 @@ from anynet_study.cli.options import (
     Retrain,
     StudyName,
     SweepFile,
+    Trust,
     opt,
 )
 from anynet_study.core.errors import UserError, WorkFailedError
@@ -30,6 +31,7 @@ def run(
     sweep_file: SweepFile,
     overrides: Overrides = None,
     dry_run: DryRun = False,
+    trust: Trust = False,
     retry_failed: RetryFailed = False,
     retrain: Retrain = False,
     changed: Changed = False,
@@ -49,7 +51,7 @@ def run(
     if dry_run:
         from anynet_study.cli.dry_run import print_dry_run
 
-        print_dry_run(sweep_file, overrides or [], as_json)
+        print_dry_run(sweep_file, overrides or [], as_json, trust)
         return
     from anynet_study.cli.whole_study import run_study
     from anynet_study.engine.dispatch import Allowed, Recorded, open_sweep

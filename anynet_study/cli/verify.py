@@ -180,12 +180,10 @@ def _in_datasets(study: "StudyFolder") -> "tuple[list[Finding], list[str]]":
 def _of_other_runs(study: "StudyFolder", views: "Mapping[str, DatasetView]") -> "list[Finding]":
     """Datasets that are whole, but not what any recorded run was trained on, as when two folders
     were exchanged."""
-    from anynet_study.store import EVALUATIONS_SUFFIX, Finding, read_journal
+    from anynet_study.store import Finding, journals_in, read_journal
 
     trained: dict[str, set[str]] = {}
-    for path in sorted(study.journals.glob("*.arrow")):
-        if path.name.endswith(EVALUATIONS_SUFFIX):
-            continue
+    for path in journals_in(study.journals):
         for record in read_journal(path).records:
             data = json.loads(record.spec)["data"]
             trained.setdefault(record.dataset, set()).add(json.dumps(data, sort_keys=True))

@@ -7,11 +7,14 @@ it through the browser of this one (they come with another Host).
 """
 
 import json
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +24,18 @@ from jinja2 import Environment, PackageLoader
 from anynet_study.analysis import apr
 from anynet_study.cli.concerns import concerns_so_far
 from anynet_study.core.errors import UserError
-from anynet_study.engine.dispatch import JournalReader, OpenStudy, Status, current_status
+from anynet_study.engine.dispatch import (
+    JournalReader,
+    OpenStudy,
+    Status,
+    current_status,
+    open_study,
+)
 from anynet_study.store import read_journal, read_journals
 
 ADDRESS = "127.0.0.1"
+#: Connections at a time, and seconds that one is waited for.
+MOST_CLIENTS, PATIENCE = 64, 10.0
 #: Looks are at least this many seconds apart, however many pages ask.
 FRESH = 2.0
 #: How many learning curves are shown: those of the last runs in the journal that was written last,
@@ -40,17 +51,49 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inli
 POLICY += "; connect-src 'self'"
 
 
+#: Device and number of a file, its size, and when it changed.
+Stamp = tuple[tuple[int, int], int, int]
+
+
+def stamp_of(path: Path) -> Stamp:
+    """What is another when a file is replaced or changed. OSError where there is none."""
+    found = path.stat()
+    return (found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns
+
+
 class Watch:
     """The current state of a study's files; it is read again after `FRESH` seconds."""
 
     def __init__(self, study: OpenStudy, say: Callable[[Status], Sequence[str]]) -> None:
         """`say` turns a status into lines for people."""
         self.study, self._say = study, say
-        self._reader = JournalReader(study.folder.journals)
-        self._after: dict[str, int] = {}
-        self._runs = pd.DataFrame(columns=KEPT)
+        self._begin()
         self._lock = threading.Lock()
         self._state, self._looked = b"", 0.0
+
+    def _begin(self) -> None:
+        """Forget what was read."""
+        self._reader = JournalReader(self.study.folder.journals)
+        self._after: dict[str, int] = {}
+        self._runs = pd.DataFrame(columns=KEPT)
+        self._stamps: dict[Path, Stamp] = {}
+
+    def _check(self) -> None:
+        """Begin anew where a file that was read is no longer what it was, but longer.
+
+        Raises UserError or OSError where the study cannot be opened any more.
+        """
+        folder = self.study.folder
+        files = folder.sweep_file, folder.population_file, *folder.journals.glob("*.arrow")
+        now = {path: stamp_of(path) for path in files}
+        for path, before in self._stamps.items():
+            grown = path.suffix == ".arrow" and now.get(path, before)[:1] == before[:1]
+            grown = grown and path in now and now[path][1] > before[1]
+            if now.get(path) != before and not grown:
+                self.study = open_study(folder.folder)
+                self._begin()
+                break
+        self._stamps = now
 
     def state(self) -> bytes:
         """The state as JSON, for the page."""
@@ -61,6 +104,7 @@ class Watch:
             return self._state
 
     def _look(self) -> dict[str, Any]:
+        self._check()
         status = current_status(self.study, self._reader)
         self._read()
         self.study = self.study.planned_by(self._reader.read())
@@ -147,7 +191,32 @@ def page_of(name: str) -> bytes:
 
 
 class WatchServer(ThreadingHTTPServer):
-    """A server that stays silent if a browser leaves before it has its answer."""
+    """A server that stays silent if a browser leaves before it has its answer.
+
+    It has at most MOST_CLIENTS requests at a time: of more, the one that began first is ended.
+    """
+
+    def __init__(self, *given: Any) -> None:
+        self._clients: dict[Any, None] = {}
+        self._changing = threading.Lock()
+        super().__init__(*given)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Called for each connection; a thread of its own answers it."""
+        with self._changing:
+            if len(self._clients) >= MOST_CLIENTS:
+                oldest = next(iter(self._clients))
+                del self._clients[oldest]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+            self._clients[request] = None
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Called when a connection ends."""
+        with self._changing:
+            self._clients.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Called with the exception of a request being handled."""
@@ -167,6 +236,8 @@ def watch_server(
 
     class Handler(BaseHTTPRequestHandler):
         """Answers GET of the page and of its state, and nothing else."""
+
+        timeout = PATIENCE
 
         def do_GET(self) -> None:
             """Called for each request."""

@@ -12,8 +12,9 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from io import BufferedReader
 from pathlib import Path
 
@@ -82,6 +83,83 @@ def replacing_folder(path: Path) -> Iterator[Path]:
             put_folder(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)  # since the exchange, the old one
+
+
+@contextmanager
+def updating_folder(path: Path, outdated: Collection[str]) -> Iterator[Path]:
+    """Yield a new folder; on success `path` has what is in it and all that was there before.
+
+    But for files whose names match patterns of `outdated`, which the block may still fill, and that
+    were not made again. `path` is exchanged in one step (`replacing_folder`), so that after a kill
+    it has all of the new files or none. Where that cannot be (the current folder is in it, the one
+    above may not be written to), the files take their places one by one at the end. On any
+    exception `path` is untouched.
+    """
+    real = path.resolve()
+    if real.is_mount() or Path.cwd().is_relative_to(real) or not _may_write(real.parent):
+        with _one_by_one(real, outdated) as made:
+            yield made
+        return
+    with suppress(_NothingMadeError), replacing_folder(real) as made:
+        yield made
+        if not real.is_dir() and not any(made.iterdir()):
+            raise _NothingMadeError
+        for old in real.iterdir() if real.is_dir() else ():
+            if _stays(old, made, outdated):
+                _link(old, made / old.name)
+
+
+class _NothingMadeError(Exception):
+    """There is nothing to make a folder for."""
+
+
+@contextmanager
+def _one_by_one(path: Path, outdated: Collection[str]) -> Iterator[Path]:
+    """As `updating_folder`, but that each file takes its place by itself."""
+    path.mkdir(parents=True, exist_ok=True)
+    remove_left(path)
+    made = beside(path / "new")
+    try:
+        made.mkdir()
+        yield made
+        _sync_files(made)
+        for old in path.iterdir():
+            again = old.name.startswith(".") or (made / old.name).exists()
+            if not again and not _stays(old, made, outdated):
+                old.unlink()
+        for new in made.iterdir():
+            new.replace(path / new.name)
+        sync_folder(path)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _stays(old: Path, made: Path, outdated: Collection[str]) -> bool:
+    """Whether what was there stays: it was neither made again nor is it outdated."""
+    gone = any(fnmatchcase(old.name, pattern) for pattern in outdated)
+    return not gone and not os.path.lexists(made / old.name)
+
+
+def _may_write(folder: Path) -> bool:
+    """Whether something may be put into a folder, which is there or can be made."""
+    there = next(it for it in (folder, *folder.parents) if it.exists())
+    return os.access(there, os.W_OK)
+
+
+def _link(old: Path, new: Path) -> None:
+    """A second name of a file, or of all files of a folder; a copy where there are no links."""
+
+    def link(source: str, target: str) -> str:
+        try:
+            os.link(source, target, follow_symlinks=False)
+        except OSError:
+            shutil.copy2(source, target, follow_symlinks=False)
+        return target
+
+    if old.is_dir() and not old.is_symlink():
+        shutil.copytree(old, new, symlinks=True, copy_function=link)
+    else:
+        link(str(old), str(new))
 
 
 def put_folder(made: Path, path: Path) -> None:
@@ -176,14 +254,20 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
-    """Let an OSError that names no file, as of a full disk, or the temporary one, name `path`."""
+    """Let an OSError that names no file, as of a full disk, or the temporary one, name `path`.
+
+    Of a file in a temporary folder: that file in `path`.
+    """
     try:
         yield
     except OSError as error:
-        if error.filename is not None and str(error.filename) != str(temporary):
-            raise
+        named, within = error.filename, ""
+        if named is not None and str(named) != str(temporary):
+            if temporary is None or not str(named).startswith(f"{temporary}/"):
+                raise
+            within = str(named).removeprefix(str(temporary))
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise OSError(error.errno, reason, str(path)) from error
+        raise OSError(error.errno, reason, f"{path}{within}") from error
 
 
 def open_regular(path: Path) -> BufferedReader:

@@ -554,6 +554,37 @@ def json_table(where: str, content: Any, key: str = "model") -> Columns:
     return list(content), values
 
 
+#: What spreadsheets take for a formula where a cell begins with it.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def cell_of(text: str) -> str:
+    """A text as a cell of CSV: with an apostrophe before what a spreadsheet would execute.
+
+    Names may come from anybody. Numbers stay as they are, also negative ones.
+    """
+    if not text.startswith(FORMULA):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
+def csv_text(table: "pd.DataFrame") -> str:
+    """A data frame as CSV, without its index; texts as `cell_of`."""
+    clean = table.rename(columns=lambda name: cell_of(name) if isinstance(name, str) else name)
+    for place in range(clean.shape[1]):
+        column = clean.iloc[:, place]
+        if column.dtype.kind not in "biufcmM":
+            clean.isetitem(
+                place, [cell_of(it) if isinstance(it, str) else it for it in column.astype(object)]
+            )
+    text: str = clean.to_csv(index=False, lineterminator="\n")
+    return text
+
+
 def _of_frame(content: Mapping[str, Any], key: str) -> Any:
     """The records of pandas' orient "table", or the columns of "split"."""
     rows, names = content["data"], content.get("columns")

@@ -188,6 +188,8 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
         evaluations=_evaluation_names(study),
         trials=trial_table(study.plan, views, recorded) if recorded else None,
     )
+    if made.unplanned and (why := study.older_meaning(Recorded.read(study.folder.journals))):
+        made = replace(made, problems=[f"{study.folder.folder}: {why}", *made.problems])
     if edited := study.folder.edited():
         said = f"sweep.yaml: edited since the last launch: {changes_in_words(edited)}"
         return replace(made, problems=[said, *made.problems])

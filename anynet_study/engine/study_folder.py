@@ -17,7 +17,7 @@ from anynet_study.core.errors import UserError
 from anynet_study.core.files import read_regular, write_text
 from anynet_study.core.progress import progress_if_long
 from anynet_study.design_space import Population
-from anynet_study.engine.sweep import POPULATION_FILE, PopulationSpec, Sweep
+from anynet_study.engine.sweep import POPULATION_FILE, PopulationSpec, Sweep, named, not_called
 
 STUDIES = Path("studies")
 #: Files younger than this, in seconds, may be of a command that is at work just now.
@@ -248,7 +248,10 @@ def _half_written(folder: Path) -> Iterator[Path]:
                 yield Path(parent, name)
 
 
-def sample(spec: PopulationSpec) -> Population:
-    """Draw or read the population of a sweep, with a sign of progress where that takes long."""
+def sample(spec: PopulationSpec, trusted: bool = True) -> Population:
+    """Draw or read the population of a sweep, with a sign of progress where that takes long.
+
+    Functions that it names are called only if it is `trusted`; else UserError says which.
+    """
     with progress_if_long("sampling", spec.count or 0) as on_found:
-        return spec.population(on_found)
+        return spec.population(on_found, named if trusted else not_called)

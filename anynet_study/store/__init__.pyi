@@ -27,6 +27,7 @@ from .integrity import verify_journals as verify_journals
 from .journal import EvaluationWriter as EvaluationWriter
 from .journal import JournalRead as JournalRead
 from .journal import JournalWriter as JournalWriter
+from .journal import journals_in as journals_in
 from .journal import read_evaluations as read_evaluations
 from .journal import read_journal as read_journal
 from .journal import read_journals as read_journals

@@ -111,6 +111,11 @@ class JournalRead(Generic[Record]):
     problem: str | None
 
 
+def journals_in(folder: Path) -> list[Path]:
+    """The journals of runs in a folder, sorted by name; OSError where it cannot be listed."""
+    return RUN.paths(folder)
+
+
 def read_journal(path: Path) -> JournalRead[RunRecord]:
     """Every whole record of a journal of runs; damaged bytes never raise an exception.
 

@@ -1,5 +1,6 @@
 """A published file is the old one or the new one."""
 
+import errno
 import os
 import socket
 import subprocess
@@ -14,11 +15,14 @@ from anynet_study.core.errors import UserError
 from anynet_study.core.files import (
     STALE_SECONDS,
     beside,
+    open_regular,
     put_folder,
     read_regular,
     remove_left,
     replacing,
     replacing_folder,
+    sha256_of,
+    updating_folder,
     write_text,
 )
 from anynet_study.engine.sweep.text import load_yaml
@@ -168,3 +172,62 @@ def test_a_folder_is_not_replaced_where_making_it_fails(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         put_folder(tmp_path / "none", target)
     assert (target / "file").read_text() == "old"
+
+
+def names_in(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+
+
+def test_an_updated_folder_has_all_that_is_new_and_what_else_was_there(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "deep").mkdir()
+    (out / "deep" / "mine.txt").write_text("mine")
+    for name in ("a.csv", "b.csv", "notes.txt"):
+        (out / name).write_text("old")
+    with updating_folder(out, ["?.csv"]) as made:
+        (made / "a.csv").write_text("new")
+        assert names_in(out)["a.csv"] == "old"
+    assert names_in(out) == {"a.csv": "new", "notes.txt": "old"}
+    assert (out / "deep" / "mine.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["exchanged", "one by one"])
+def test_an_update_that_fails_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: bool
+) -> None:
+    """The current folder is not exchanged: a shell that is in it would be in none."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "a.csv").write_text("old")
+    if inside:
+        monkeypatch.chdir(out)
+
+    def update(full: bool) -> None:
+        with updating_folder(out, ["*.csv"]) as made:
+            (made / "b.csv").write_text("new")
+            if full:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(made / "b.csv"))
+
+    before = out.stat().st_ino
+    with pytest.raises(OSError, match=r"b\.csv"):
+        update(full=True)
+    assert names_in(out) == {"a.csv": "old"}
+    update(full=False)
+    assert names_in(out) == {"b.csv": "new"}
+    assert (out.stat().st_ino == before) == inside
+    assert list(tmp_path.rglob(".*")) == []
+
+
+def test_nothing_made_makes_no_folder(tmp_path: Path) -> None:
+    with updating_folder(tmp_path / "out", []):
+        pass
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for read in (open_regular, read_regular, sha256_of):
+        with pytest.raises(OSError, match="not a regular file"):
+            read(tmp_path / "pipe")

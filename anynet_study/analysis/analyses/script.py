@@ -20,6 +20,7 @@ from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.files import write_text
 from anynet_study.core.metrics import EvaluationKind
+from anynet_study.core.sheets import csv_text
 
 #: Of a study: the dataset whose runs' evaluations on further test sets are meant.
 DatasetName = Annotated[str, typer.Option("--dataset", help="Of a store: whose test sets.")]
@@ -100,7 +101,7 @@ def save(figure: Any, stem: Path, table: pd.DataFrame | None = None) -> None:
 def save_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table as CSV, and print its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, table.to_csv(index=False))
+    write_text(path, csv_text(table))
     print(path)
 
 

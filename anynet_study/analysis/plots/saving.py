@@ -15,8 +15,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from anynet_study.analysis.plots.style import styled
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, printable
 from anynet_study.core.files import replacing, write_text
+from anynet_study.core.sheets import csv_text
 
 
 def _png(figure: Figure, path: Path) -> None:
@@ -57,8 +58,8 @@ def _missing_glyphs_told() -> Iterator[None]:
 def _tell(missing: str) -> None:
     """Once for the same glyphs: a figure is written in several formats."""
     print(
-        f"note: no installed font has {missing}, drawn as boxes; install one that has, such as "
-        "Noto Sans CJK",
+        f"note: no installed font has {printable(missing)}, drawn as boxes; install one that has, "
+        "such as Noto Sans CJK",
         file=sys.stderr,
     )
 
@@ -100,5 +101,5 @@ def save(
         paths.append(path)
     if table is not None:
         paths.append(stem.with_name(f"{stem.name}.csv"))
-        write_text(paths[-1], table.to_csv(index=False))
+        write_text(paths[-1], csv_text(table))
     return paths

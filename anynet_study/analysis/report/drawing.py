@@ -14,7 +14,8 @@ from anynet_study.analysis import plots
 from anynet_study.analysis.analyses import FIGURES
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError, WorkFailedError
-from anynet_study.core.files import write_text
+from anynet_study.core.files import updating_folder, write_text
+from anynet_study.core.sheets import csv_text
 
 if TYPE_CHECKING:  # a report without figures need not wait for matplotlib
     from anynet_study.analysis.plots import Look
@@ -63,11 +64,19 @@ def draw_figures(
     chosen = [figure.name for figure in figures]
     look = look or plots.Look()
     looks = replace(look, names=study.networks | dict(look.names))
-    return side_by_side(
-        lambda name: _draw(study, folder, name, formats, dpi, looks),
-        chosen,
-        len(os.sched_getaffinity(0)),
-    )
+    outdated: list[str] = []
+    with updating_folder(folder, outdated) as made:
+        drawn = side_by_side(
+            lambda name: _draw(study, made, name, formats, dpi, looks),
+            chosen,
+            len(os.sched_getaffinity(0)),
+        )
+        left_out = [one.name for one in drawn if one.left_out]
+        outdated += [f"{name}.{suffix}" for name in left_out for suffix in SUFFIXES]
+    return [
+        replace(one, files={ending: folder / path.name for ending, path in one.files.items()})
+        for one in drawn
+    ]
 
 
 def _draw(
@@ -78,11 +87,10 @@ def _draw(
         try:
             figure, data = study.figure(name), study.figure_data(name)
         except DoesNotApplyError as error:
-            remove_figure(folder, name)
             return DrawnFigure(name, title, caption, {}, left_out=str(error))
         look.apply(figure)
         paths = plots.save(figure, folder / name, formats, dpi)
-    write_text(folder / f"{name}.csv", data.to_csv(index=False, lineterminator="\n"))
+    write_text(folder / f"{name}.csv", csv_text(data))
     files = {path.suffix[1:]: path for path in paths}
     return DrawnFigure(name, title, caption, files, figure.get_figwidth())
 

@@ -28,7 +28,8 @@ from anynet_study.analysis.report.headline import headline_of
 from anynet_study.analysis.report.summary import Summary, summarise
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError, UserError, counted
-from anynet_study.core.files import write_text
+from anynet_study.core.files import updating_folder, write_text
+from anynet_study.core.sheets import csv_text
 
 SVG_BYTES = 300_000
 """Figures are embedded as SVG up to this size, beyond it as PNG."""
@@ -123,12 +124,12 @@ def _write_tables(study: Study, summary: Summary, folder: Path) -> None:
     """Write all tables in full precision; remove tables that only an earlier report had."""
     facts = {name: getattr(summary, name) for name in FACTS}
     tables = {"errors": study.errors.reset_index(), **study.tables, **facts}
-    for name in ("errors", *study.known_tables, *FACTS):
-        path = folder / f"{name}.csv"
-        if name in tables:
-            write_text(path, tables[name].to_csv(index=False, lineterminator="\n"))
-        else:
-            path.unlink(missing_ok=True)
+    names = ("errors", *study.known_tables, *FACTS)
+    with updating_folder(folder, [f"{name}.csv" for name in names]) as made:
+        for name in names:
+            if name in tables:
+                text = csv_text(tables[name])
+                write_text(made / f"{name}.csv", text)
 
 
 def render(

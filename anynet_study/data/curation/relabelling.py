@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.core.errors import UserError
+from anynet_study.core.files import updating_folder
 from anynet_study.core.progress import progress_if_long
 from anynet_study.data import (
     Example,
@@ -115,16 +116,17 @@ def fold_numbers(
 def write_folds(dataset: PackedDataset, count: int, seed: int, folder: Path) -> list[Path]:
     """Write the manifest of each fold, in which it is the test split: fold-1.csv, ...
 
+    All of them or none, in place of those of an earlier call.
     `data add --split-from` makes the datasets of them from the dataset's source.
     """
     rows = read_manifest(dataset.folder / "split.csv")
     folds = fold_numbers([row.label for row in rows], [row.group for row in rows], count, seed)
-    paths = []
-    for fold in range(count):
-        split = [
-            row._replace(split="test" if number == fold else "train")
-            for row, number in zip(rows, folds, strict=True)
-        ]
-        paths.append(folder / f"fold-{fold + 1}.csv")
-        write_manifest(paths[-1], sorted(split, key=lambda row: row.split == "test"))
-    return paths
+    names = [f"fold-{fold + 1}.csv" for fold in range(count)]
+    with updating_folder(folder, ["fold-*.csv"]) as made:
+        for fold, name in enumerate(names):
+            split = [
+                row._replace(split="test" if number == fold else "train")
+                for row, number in zip(rows, folds, strict=True)
+            ]
+            write_manifest(made / name, sorted(split, key=lambda row: row.split == "test"))
+    return [folder / name for name in names]

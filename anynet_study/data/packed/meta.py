@@ -1,14 +1,17 @@
 """`meta.json` of a packed dataset: what it holds, where it comes from, what was left out."""
 
+import errno
 import hashlib
 import json
+import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UnreadableError, UserError
 from anynet_study.core.files import read_regular
 from anynet_study.data.packed.form import Form, Store
 
@@ -144,10 +147,17 @@ def read_meta(path: Path) -> Meta:
         raise damaged(path, "not the meta data of a packed dataset") from error
 
 
-def damaged(path: Path, reason: str) -> UserError:
-    """The error for a packed dataset that is not as it was written."""
+def damaged(path: Path, reason: str) -> UnreadableError:
+    """The error for a packed dataset that is not as it was written; of a disk that fails, that.
+
+    To be raised where that which shows it is handled.
+    """
+    failed = sys.exc_info()[1]
+    if isinstance(failed, OSError) and failed.errno == errno.EIO:
+        told = os.strerror(errno.EIO)
+        return UnreadableError(f"{path}: cannot be read ({told}); the file itself may be whole")
     line = reason.splitlines()[0] if reason else "unreadable"
-    return UserError(
+    return UnreadableError(
         f"{path}: damaged dataset ({line}); remove its folder, and add it again (data add) if it "
         "is not built in"
     )

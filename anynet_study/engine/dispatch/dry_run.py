@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UnreadableError, UserError
 from anynet_study.data import KeptDatasets
 from anynet_study.design_space import Population
 from anynet_study.engine.dispatch.calibration import expected_on
@@ -91,6 +91,8 @@ def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: 
         return found
     try:
         views = load_views(sweep, kept=kept)
+    except UnreadableError:
+        raise
     except UserError:  # some data is not there (any more)
         return found
     plan = make_plan(sweep, population, views, judge=recorded.validation_error, kept=kept)
@@ -98,6 +100,7 @@ def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: 
     done = Counter(kind_of(run) for run in plan if run.run_id not in todo)
     opened = OpenStudy(study, sweep, population, views, plan)
     cost = opened.calibrated(reader).cost
+    found = replace(found, refusal=found.refusal or opened.older_meaning(recorded))
     return replace(found, cost=cost, done=done, changes=opened.changes(recorded))
 
 

@@ -151,6 +151,10 @@ def check_may_begin(study: OpenStudy, allowed: Allowed) -> None:
     check_tuning(folder, study.sweep, recorded)
     if folder.population_file.exists():
         folder.check_extends(study.population)
+    if not allowed.changed and (why := study.older_meaning(recorded)):
+        raise UserError(
+            f"{folder.folder}: {why}; to train all of them again, beside the old ones: --changed"
+        )
     if not allowed.changed and (changes := study.changes(recorded)):
         raise UserError(
             f"{folder.folder} holds a study of another sweep: {changes}; to go on with the changed "

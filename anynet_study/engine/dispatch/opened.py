@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import UnreadableError, UserError, counted
 from anynet_study.core.files import write_text
 from anynet_study.data import DatasetView, KeptDatasets, keep_labels, load_dataset
 from anynet_study.design_space import Population
@@ -30,7 +30,8 @@ from anynet_study.engine.planning import (
 )
 from anynet_study.engine.study_folder import StudyFolder, sample
 from anynet_study.engine.sweep import Sweep
-from anynet_study.store import OnlyInStore
+from anynet_study.engine.training import SEMANTICS
+from anynet_study.store import OnlyInStore, journals_in, read_journal
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ class OpenStudy:
             return None
         try:
             return open_study(self.folder.folder)
+        except UnreadableError:
+            raise
         except UserError:  # data or files that it needs are gone
             return None
 
@@ -114,6 +117,25 @@ class OpenStudy:
         """Raise UserError where the study's store has runs or evaluations that no journal has."""
         if lost := recorded.lost(self.folder.results):
             raise UserError(lost_in_words(self.folder, lost))
+
+    def older_meaning(self, recorded: Recorded) -> str:
+        """Why no recorded run is one of the sweep, if runs meant something else then; else "".
+
+        A version raises `SEMANTICS` when the same specification gives other results: its runs have
+        other ids.
+        """
+        if not recorded.runs or any(run_id in recorded.runs for run_id in self.plan.ids()):
+            return ""
+        for path in journals_in(self.folder.journals):
+            for record in read_journal(path).records[:1]:
+                then = json.loads(record.spec).get("semantics")
+                if then != SEMANTICS:
+                    return (
+                        f"none of its {counted(len(recorded.runs), 'recorded run')} is one of this "
+                        f"sweep: they were trained by a version whose runs mean something else "
+                        f"(semantics {then}, now {SEMANTICS}: see the change log)"
+                    )
+        return ""
 
     def changes(self, recorded: Recorded) -> "Changes | None":
         """What the sweep changes of the study; None where every run of it stays in use."""

@@ -4,6 +4,7 @@ from .pilot import pilot_of as pilot_of
 from .population import POPULATION_FILE as POPULATION_FILE
 from .population import PopulationSpec as PopulationSpec
 from .population import named as named
+from .population import not_called as not_called
 from .schema import Key as Key
 from .schema import explain as explain
 from .schema import json_schema as json_schema

@@ -23,6 +23,9 @@ from anynet_study.engine.sweep.text import Strict
 #: The population's file in a study's folder, beside the resolved sweep.
 POPULATION_FILE = "population.parquet"
 Band = tuple[float, float] | None
+#: Packages whose networks have names, and of which nobody else's code is called.
+LIBRARIES = ("timm", "torchvision")
+Named = Callable[[str, int, int], AnyNetwork]
 
 
 def named(name: str, resolution: int, classes: int) -> AnyNetwork:
@@ -32,6 +35,13 @@ def named(name: str, resolution: int, classes: int) -> AnyNetwork:
     from anynet_study.engine.models import trace_network
 
     return trace_network(name, resolution, classes)
+
+
+def not_called(name: str, resolution: int, classes: int) -> AnyNetwork:
+    """As `named`, but a function of anybody's is not called: UserError says which it is."""
+    if ":" in name and name.partition(":")[0] not in LIBRARIES:
+        raise UserError(f"{name} is a function that would be called: look at it, then say --trust")
+    return named(name, resolution, classes)
 
 
 def _published(name: str) -> str:
@@ -129,15 +139,18 @@ class PopulationSpec(Strict):
         given = self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
         return {**given, "file": POPULATION_FILE}
 
-    def population(self, on_found: Callable[[int], None] | None = None) -> Population:
+    def population(
+        self, on_found: Callable[[int], None] | None = None, make: Named = named
+    ) -> Population:
         """Draw the population (the same on every machine), or read it. Raises UserError.
 
-        `on_found` is called now and then with the number of networks found so far.
+        `on_found` is called now and then with the number of networks found so far; `make` makes
+        those that have a name.
         """
         try:
             if self.file is not None:
-                return self._read(Path(self.file))
-            return self._drawn(on_found) if self.networks is None else self._named(on_found)
+                return self._read(Path(self.file), make)
+            return self._drawn(on_found) if self.networks is None else self._named(on_found, make)
         except UserError as error:
             raise UserError(f"population: {error}") from None
 
@@ -155,10 +168,10 @@ class PopulationSpec(Strict):
             on_found=on_found,
         )
 
-    def _named(self, on_found: Callable[[int], None] | None) -> Population:
+    def _named(self, on_found: Callable[[int], None] | None, make: Named) -> Population:
         """The named networks first, then the drawn ones."""
         place = self.resolution, self.classes
-        networks: list[AnyNetwork] = [named(name, *place) for name in self.networks or ()]
+        networks: list[AnyNetwork] = [make(name, *place) for name in self.networks or ()]
         called: dict[str, str] = {}
         for name, network in zip(self.networks or (), networks, strict=True):
             if network.id in called:
@@ -169,13 +182,13 @@ class PopulationSpec(Strict):
         sampling = None if drawn is None else drawn.sampling
         return Population.from_architectures([*networks, *(drawn or ())], *place, names, sampling)
 
-    def _read(self, path: Path) -> Population:
+    def _read(self, path: Path, make: Named) -> Population:
         given = {
             name: getattr(self, name)
             for name in ("resolution", "classes")
             if name in self.model_fields_set
         }
-        population = Population.read(path, **given, named=named)
+        population = Population.read(path, **given, named=make)
         if self.count is None or self.count == len(population):
             return population
         if self.count > len(population):

@@ -42,6 +42,7 @@ from .recipe import epoch_lengths as epoch_lengths
 from .recipe import learning_rate as learning_rate
 from .recipe import steps_per_epoch as steps_per_epoch
 from .recipe import total_steps as total_steps
+from .spec import SEMANTICS as SEMANTICS
 from .spec import Inherited as Inherited
 from .spec import RunSpec as RunSpec
 from .spec import as_json as as_json
