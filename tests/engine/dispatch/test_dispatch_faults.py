@@ -35,6 +35,9 @@ datasets: {digits: {per_class: 10}, blobs: {per_class: 10}}
 recipes: {basic: {steps: 3, batch_size: 16, crop: none, datasets: [digits]}}
 """
 EVALUATED = SWEEP + "evaluations: {mirrored: {transform: horizontal_flip}}\n"
+EVERY_EPOCH = SWEEP.replace("steps: 3", "epochs: 2") + (
+    "evaluations: {mirrored: {transform: horizontal_flip, every: 1}}\n"
+)
 BEGIN = Options(at_once=4, backend=Backend("plain", "", 1), bfloat16=False)
 Fault = Callable[[PlannedRun, Options, int], Exception | None]
 
@@ -255,7 +258,7 @@ def test_an_evaluation_that_raises_is_a_failure_of_its_run_alone(
             raise KeyError("no such class")
 
     place.patch.setattr(Worker, "_evaluate", evaluate)
-    rows = place.work("evaluations", sweep_text=EVALUATED)
+    rows = place.work("evaluations", sweep_text=EVALUATED if at_the_end else EVERY_EPOCH)
     failed = [row for row in rows if row.status == "failed"]
     assert [(row.run_id, row.failure_kind) for row in failed] == [(seen[0], "code")]
     # Another launch goes on from its end, and has to evaluate only.
