@@ -1,4 +1,6 @@
-"""How often intervals hold the truth, and how often conclusions are wrong, by simulation.
+"""How often intervals of tables hold the truth, and their tests are wrong, by simulation.
+
+Sentences have worlds of their own, beside the analyses that say them: `benchmarks/sentences.py`.
 
     python -m benchmarks.coverage                (30 minutes of CPU, half on two cores)
     python -m benchmarks.coverage --studies 40   (a first impression)
@@ -129,23 +131,6 @@ def equals(n: int, proxies: int, chosen: bool) -> Study:
         low, high = simultaneous(found, 0.95)
         best = int(np.argmax(found.estimate))
         return held(low[best], truth, high[best])
-
-    return study
-
-
-def carrying_over(rho: float, n: int) -> Study:
-    """Seven targets that all correlate by rho with the source: is one verdict or more wrong?"""
-    r = 2 * np.sin(np.pi * rho / 6)
-    right = "yes" if rho >= apr.SMALLEST_CORRELATION else "no"
-
-    def study(draw: Generator, seed: int) -> bool:
-        source, common = draw.normal(size=(2, n, 1))
-        own = np.sqrt(0.5) * common + np.sqrt(0.5) * draw.normal(size=(n, 7))
-        values = np.hstack([source, r * source + np.sqrt(1 - r**2) * own])
-        pairs = pairwise(values, [(0, target) for target in range(1, 8)])
-        found = resample_correlations(values, pairs, "spearman", RESAMPLES, seed)
-        said = apr.verdict(*simultaneous(found, 0.95), apr.SMALLEST_CORRELATION)
-        return not set(said) <= {right, "undecided"}
 
     return study
 
@@ -416,11 +401,6 @@ ROWS = [
     ),
     *(
         Row(f"not the best of 8, n = {n}", "equals", equals(n, 8, False), wrong=True)
-        for n in (14, 30, 100)
-    ),
-    *(
-        Row(f"carries over, 7 targets, n = {n}", f"rho {rho}", carrying_over(rho, n), wrong=True)
-        for rho in (0.29, 0.3)
         for n in (14, 30, 100)
     ),
     *(

@@ -17,10 +17,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -136,7 +135,9 @@ def main() -> int:
     numbers.sort(key=lambda number: places[number])
     found = []
     with ProcessPoolExecutor(options.jobs, get_context("fork"), _on_one_core) as pool:
-        for row in pool.map(partial(measured, studies=options.studies), numbers):
+        running = [pool.submit(measured, number, options.studies) for number in numbers]
+        for done in as_completed(running):
+            row = done.result()
             found.append(row)
             if not options.dry:
                 merged([row]).to_csv(TABLE, index=False)

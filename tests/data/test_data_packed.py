@@ -14,7 +14,7 @@ from miniatures import write_miniature
 from miniatures_transfer import hpa
 
 from anynet_study.core.errors import UserError
-from anynet_study.data import BUILT_IN, Variant, add_dataset, load_dataset, make_view
+from anynet_study.data import BUILT_IN, Choices, Variant, add_dataset, load_dataset, make_view
 from anynet_study.data.packed import digests
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import read_meta
@@ -150,7 +150,9 @@ def packed(tmp_path_factory) -> dict[str, Path]:
         return {
             "raw": add_dataset("raw", natural, size=8).folder,
             "jpeg": add_dataset("jpeg", natural, size=8, store="jpeg").folder,
-            "several": add_dataset("several", home / "hpa", size=8).folder,
+            "several": add_dataset(
+                "several", home / "hpa", size=8, choices=Choices(layout="hpa")
+            ).folder,
         }
 
 

@@ -117,14 +117,15 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _is_alpha(image: Image.Image) -> bool:
-    """Whether most pixels of a fourth channel are opaque or transparent.
+    """Whether most pixels of a fourth channel are opaque or transparent, or all alike.
 
     Else it is another band, such as near infrared, which GDAL writes as alpha by default.
     """
     if image.mode not in ("RGBA", "LA"):
         return True
     alpha = np.asarray(image.getchannel("A"))
-    return 2 * int(((alpha > 0) & (alpha < 255)).sum()) <= alpha.size
+    partly = int(((alpha > 0) & (alpha < 255)).sum())
+    return 2 * partly <= alpha.size or bool(alpha.min() == alpha.max())
 
 
 class Peculiar(NamedTuple):
