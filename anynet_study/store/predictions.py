@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -86,7 +87,10 @@ def predictions_in(file: h5py.File, dataset: str, evaluation: str = "") -> h5py.
 
     Raises DoesNotApplyError where there is none.
     """
-    group = file.get(prediction_group(dataset, evaluation))
+    group: Any = file
+    for part in prediction_group(dataset, evaluation).strip("/").split("/"):
+        # Listed, as h5py's `in` and `get` take what cannot be read for what is not there.
+        group = group[part] if group is not None and part in [*group] else None
     if group is not None:
         return group
     if evaluation:

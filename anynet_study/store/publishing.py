@@ -25,7 +25,7 @@ from anynet_study.store.hdf5 import (
     set_text,
     write_texts,
 )
-from anynet_study.store.opening import opened
+from anynet_study.store.opening import naming_damage, opened
 from anynet_study.store.records import EVALUATIONS_SUFFIX, SUFFIX
 
 #: Of `launch`: what the numbers depend on, up to rounding.
@@ -143,7 +143,7 @@ def publish(source: Path, target: Path) -> list[str]:
     What is only overwritten in HDF5 stays in the file. Raises UserError or OSError as reading a
     store and `hdf5.creating` do.
     """
-    with opened(source) as old, creating(target, target) as new:
+    with naming_damage(source), opened(source) as old, creating(target, target) as new:
         made = Publication(_hosts_in(old))
         for name, value in old.attrs.items():
             _copy_attribute(old, new, name, value)
