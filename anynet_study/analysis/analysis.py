@@ -91,7 +91,7 @@ class Options:
 
     @property
     def part(self) -> str:
-        """What a heading adds for a part of a study."""
+        """Return what a heading adds for a part of a study."""
         return f"; only runs where {self.where}" if self.where else ""
 
 
@@ -234,7 +234,7 @@ class Analysed:
         return figure.draw(self, self.figure_data(name))
 
     def figure_data(self, name: str) -> pd.DataFrame:
-        """What a figure draws."""
+        """Return what a figure draws."""
         figure = self.study_figure(name)
         analysis = self.analysis_of(figure)
         table = self.table(analysis.name) if analysis.table else pd.DataFrame()
@@ -247,7 +247,7 @@ class Analysed:
         return data
 
     def caption(self, name: str) -> str:
-        """What a figure shows, with the level and the coefficient that its table has."""
+        """Return what a figure shows, with the level and the coefficient that its table has."""
         figure = self.study_figure(name)
         analysis = self.analysis_of(figure)
         table = self.get(analysis.name) if analysis.table else None

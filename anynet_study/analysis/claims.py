@@ -174,7 +174,7 @@ class Claim:
 
     @property
     def answer(self) -> Answer:
-        """What its evidence says."""
+        """Return what its evidence says."""
         if self.kind.smallest is not None:
             return self.evidence.answer(self.kind.smallest)
         return "unknown" if self.evidence.answer(0.0) == "unknown" else "estimate"

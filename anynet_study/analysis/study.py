@@ -146,7 +146,7 @@ class ImagePredictions:
     names: tuple[str, ...] = ()
 
     def correct(self) -> pd.DataFrame:
-        """Which images are classified rightly: bool, architectures x images."""
+        """Tell which images are classified rightly: bool, architectures x images."""
         return correctness(self.classes, self.labels, self.architectures)
 
 
@@ -202,7 +202,7 @@ class Inputs:
 
 
 def needed(found: T | None, reason: str) -> T:
-    """What was found; DoesNotApplyError with the reason where there is nothing."""
+    """Return what was found; DoesNotApplyError with the reason where there is nothing."""
     if found is None or (isinstance(found, dict) and not found):
         raise DoesNotApplyError(reason)
     return found
@@ -247,7 +247,7 @@ class Study(Analysed):
         return run(sweep, **options)
 
     def __dir__(self) -> list[str]:
-        """What users need."""
+        """Return what users need."""
         names = {*super().__dir__(), *vars(self)} - FOR_ANALYSES
         return sorted(name for name in names if not name.startswith("_"))
 
@@ -263,7 +263,7 @@ class Study(Analysed):
         return super().figure(name)
 
     def results(self, architecture: Any) -> pd.DataFrame:
-        """What was measured of one architecture: a row per run, in the order of the study.
+        """Return what was measured of one architecture: a row per run, in the order of the study.
 
         `architecture` is its id, its name as a network, or an `Architecture`. Of a store,
         DataFrame[dataset, recipe, replicate, status, error (percent), metric, seconds, run_id] of
@@ -323,7 +323,9 @@ class Study(Analysed):
 
     @property
     def architectures(self) -> pd.DataFrame:
-        """What is known of each architecture: `architecture`, and d1, w1, ..., flops or such."""
+        """Return what is known of each architecture: `architecture`, and d1, w1, ..., flops or
+        such.
+        """
         table = needed(self.inputs.architectures, NO_POPULATION).copy(deep=False)
         if self.options.unweighted:
             return table.drop(columns="weight", errors="ignore")
@@ -530,7 +532,7 @@ class Study(Analysed):
         return {name: found for name, of in tables.items() if (found := self.chosen(of, SHIFT))}
 
     def kind_of(self, dataset: str, test_set: str) -> EvaluationKind:
-        """What a further test set of a dataset is; what `shifts` names are shifts."""
+        """Return what a further test set of a dataset is; what `shifts` names are shifts."""
         return self.kinds.get(dataset, {}).get(test_set, SHIFT)
 
     def chosen(

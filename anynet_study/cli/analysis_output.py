@@ -202,7 +202,7 @@ def with_remedy(reason: str) -> str:
 
 
 def left_out(study: Study) -> list[str]:
-    """What the tables leave out and why, a line each."""
+    """Return what the tables leave out and why, a line each."""
     lines = [
         f"{row['dataset']}: {row['reason']} ({row['architectures']} of {len(study.errors)})"
         for row in exclusions(study.errors).to_dict("records")
@@ -230,7 +230,7 @@ def _heading(study: Study) -> str:
 
 
 def _method(study: Study, names: Iterable[str]) -> str:
-    """How these tables were computed; with the most resamples that one of them took."""
+    """Tell how these tables were computed; with the most resamples that one of them took."""
     taken = [study.tables[name].attrs["resamples"] for name in names]
     return str(replace(study.options, resamples=max(taken, default=study.options.resamples)))
 

@@ -114,7 +114,7 @@ READ = {
 
 
 def _own(values: list[str]) -> dict[str, dict[str, bool]]:
-    """How single inputs are read, by name."""
+    """Tell how single inputs are read, by name."""
     found: dict[str, dict[str, bool]] = {}
     for name, how in parse_pairs("--read", values, "NAME=HOW, such as A=accuracy"):
         if how not in READ:

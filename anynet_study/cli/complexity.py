@@ -105,7 +105,7 @@ class Network:
 
     @property
     def place(self) -> str:
-        """Where the costs are counted, in words."""
+        """Return where the costs are counted, in words."""
         return f"{self.resolution} px, {self.classes} classes"
 
 

@@ -17,7 +17,7 @@ from anynet_study.engine.planning import resolve_on
 
 
 def concerns_so_far(study: OpenStudy, reader: JournalReader) -> list[Concern]:
-    """What makes the answer of a study that may still train worth little, the worst first.
+    """Return what makes the answer of a study that may still train worth little, the worst first.
 
     By the runs that `reader` has read, under the main recipe.
     Nothing of what further runs may mend, such as that they are few.

@@ -77,7 +77,7 @@ class Reading:
     ] = False
 
     def choices(self) -> "Choices":
-        """What decides how a source is read."""
+        """Return what decides how a source is read."""
         from anynet_study.data import Choices
 
         return Choices(**vars(self) | {"ignore_case": "yes" if self.ignore_case else None})

@@ -90,7 +90,7 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
 
 
 def _begun_lines(begun: Begun) -> list[str]:
-    """What the study's folder would say against the sweep."""
+    """Return what the study's folder would say against the sweep."""
     lines = [f"{line}\n" for line in damage_in_words(begun.damage)]
     if begun.refusal:
         lines.append(f"this would be refused: {begun.refusal}\n")

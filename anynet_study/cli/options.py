@@ -39,7 +39,7 @@ def sweep_file(given: str) -> Path:
 
 
 def sweeps_and_files(begun: str) -> list[str]:
-    """What a shell may complete to: names of sweeps, and files."""
+    """Return what a shell may complete to: names of sweeps, and files."""
     from anynet_study.engine.sweep import shipped_sweeps
 
     names = [name for name in shipped_sweeps() if name.startswith(begun)]

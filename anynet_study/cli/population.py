@@ -92,7 +92,7 @@ def _stages(population: Population) -> dict[str, list[dict[str, float]]]:
 
 
 def _kinds(population: Population) -> dict[str, dict[str, int]]:
-    """How many architectures there are of each block type, stem and number of stages."""
+    """Return how many architectures there are of each block type, stem and number of stages."""
     there = ~np.isnan(_columns(population, "depths"))
     depths = there.sum(axis=0).tolist() if len(there) else [0] * len(population)
     counts = {

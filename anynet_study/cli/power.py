@@ -84,7 +84,7 @@ def power(
 
 
 def plan_of(sweep: "Sweep", architectures: int, level: float) -> "Plan":
-    """What of a sweep its power depends on."""
+    """Return what of a sweep its power depends on."""
     from anynet_study.analysis.apr import Plan
 
     roles = {label: sweep.role_of(label) for label in sweep.datasets}

@@ -118,7 +118,7 @@ def _refuse(options: dict[str, str], reason: str) -> None:
 
 
 def _datasets_of(results: "Results", where: str) -> str:
-    """Which datasets there are, for a filter that names one and finds nothing."""
+    """Tell which datasets there are, for a filter that names one and finds nothing."""
     from anynet_study.store import select
 
     if "dataset" not in where:

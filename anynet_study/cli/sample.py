@@ -90,7 +90,7 @@ def sample(
 
 
 def _spec(given: dict[str, Any]) -> "PopulationSpec":
-    """What the options ask for, as a sweep file would."""
+    """Return what the options ask for, as a sweep file would."""
     from pydantic import ValidationError
 
     from anynet_study.engine.sweep import PopulationSpec, describe, parse_yaml

@@ -78,7 +78,7 @@ def progress(folder: Path) -> Progress:
 
 
 def _notes(status: "Status") -> list[str]:
-    """What is wrong with the journals of a study; status says it at length."""
+    """Return what is wrong with the journals of a study; status says it at length."""
     notes = [f"damaged: {', '.join(some_of(status.damage, 3))}"] if status.damage else []
     lost = status.only_in_store
     return [*notes, f"in results.h5, but in no journal: {lost}"] if lost else notes

@@ -124,12 +124,12 @@ def collect(
 
 
 def _failed(study: "OpenStudy") -> Counter[str]:
-    """How many of the planned runs failed, by kind."""
+    """Return how many of the planned runs failed, by kind."""
     from anynet_study.engine.dispatch import Recorded
 
     return Recorded.read(study.folder.journals).failed_kinds(study.plan)
 
 
 def by_kind(kinds: Mapping[str, int]) -> str:
-    """How many failed of each kind, the most first."""
+    """Return how many failed of each kind, the most first."""
     return ", ".join(f"{kind} {count}" for kind, count in Counter(kinds).most_common())

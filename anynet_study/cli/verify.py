@@ -75,7 +75,7 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
 
 
 def _files_of(study: "StudyFolder") -> list[str]:
-    """What was read of a study beside its store and datasets."""
+    """Return what was read of a study beside its store and datasets."""
     journals, scores = (
         len([*it.glob("[!.]*")]) for it in (study.journals, study.folder / "scores")
     )
@@ -88,7 +88,9 @@ def _files_of(study: "StudyFolder") -> list[str]:
 
 
 def _in_store(results: Path, of_study: bool) -> "list[Finding]":
-    """What is wrong with a store. If `of_study`, it may be unreadable: it can be built again."""
+    """Return what is wrong with a store. If `of_study`, it may be unreadable: it can be built
+    again.
+    """
     from anynet_study.store import Finding, NewerStoreError
     from anynet_study.store import verify as verify_store
 
@@ -103,7 +105,7 @@ def _in_store(results: Path, of_study: bool) -> "list[Finding]":
 
 
 def _in_release(folder: Path) -> "list[Finding]":
-    """What is wrong with a release, as others get it."""
+    """Return what is wrong with a release, as others get it."""
     from anynet_study.store import Finding, verify_bundle
 
     try:
@@ -113,7 +115,7 @@ def _in_release(folder: Path) -> "list[Finding]":
 
 
 def _in_sweep(study: "StudyFolder") -> "list[Finding]":
-    """What was edited in the study's sweep file: the analyses follow it, the runs do not."""
+    """Return what was edited in the study's sweep file: the analyses follow it, the runs do not."""
     from anynet_study.engine.dispatch import changes_in_words
     from anynet_study.store import Finding
 
@@ -123,7 +125,9 @@ def _in_sweep(study: "StudyFolder") -> "list[Finding]":
 
 
 def _in_population(study: "StudyFolder", results: Path | None) -> "list[Finding]":
-    """Whether the study's population is whole, and the one that its store was collected with."""
+    """Tell whether the study's population is whole, and the one that its store was collected
+    with.
+    """
     from anynet_study.store import Finding, ResultStore
 
     name = study.population_file.name
@@ -145,7 +149,8 @@ def _in_population(study: "StudyFolder", results: Path | None) -> "list[Finding]
 
 
 def _in_datasets(study: "StudyFolder") -> "tuple[list[Finding], list[str]]":
-    """Which of the study's datasets have changed, or are not in this data directory; what was read.
+    """Tell which of the study's datasets have changed, or are not in this data directory; what was
+    read.
 
     Of those that are here all files, of the others the labels that the study keeps.
     """
@@ -207,7 +212,7 @@ def _places(where: str) -> "tuple[Path | None, StudyFolder | None]":
 
 
 def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
-    """What to do about it: a few words and a command."""
+    """Return what to do about it: a few words and a command."""
     if finding.repair in REMEDIES:
         launched = study.launched_file if study else name
         return REMEDIES[finding.repair].format(name=name, launched=launched)

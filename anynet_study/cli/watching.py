@@ -56,7 +56,7 @@ Stamp = tuple[tuple[int, int], int, int]
 
 
 def stamp_of(path: Path) -> Stamp:
-    """What is another when a file is replaced or changed. OSError where there is none."""
+    """Return what is another when a file is replaced or changed. OSError where there is none."""
     found = path.stat()
     return (found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns
 

@@ -100,7 +100,7 @@ def fingerprint(study: OpenStudy, resamples: int) -> str:
 
 
 def _report_is_current(folder: StudyFolder, mark: str) -> bool:
-    """Whether store and report were made from what `mark` is the fingerprint of.
+    """Tell whether store and report were made from what `mark` is the fingerprint of.
 
     Raises UserError where the store cannot be opened, or is of another study.
     """

@@ -57,7 +57,7 @@ def to_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
 def among(
     column: pa.Array | pa.ChunkedArray, wanted: Collection[str] | pa.Array | pa.ChunkedArray
 ) -> NDArray[np.bool_]:
-    """Whether each text of a column is one of some."""
+    """Tell whether each text of a column is one of some."""
     given = isinstance(wanted, pa.Array | pa.ChunkedArray)
     values = whole(wanted) if given else texts(wanted)
     return to_numpy(pc.is_in(column.cast(pa.string()), value_set=values))

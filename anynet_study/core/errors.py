@@ -63,7 +63,7 @@ def some_of(names: Iterable[object], most: int = 12) -> list[str]:
 
 
 def some(names: Sequence[Any]) -> str:
-    """How many names there are, and the first of them: `12 (a, b, c, ...)`."""
+    """Return how many names there are, and the first of them: `12 (a, b, c, ...)`."""
     first = ", ".join(str(name) for name in names[:EXAMPLES])
     more = ", ..." if len(names) > EXAMPLES else ""
     return f"{len(names)} ({first}{more})"

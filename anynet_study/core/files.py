@@ -135,13 +135,13 @@ def _one_by_one(path: Path, outdated: Collection[str]) -> Iterator[Path]:
 
 
 def _stays(old: Path, made: Path, outdated: Collection[str]) -> bool:
-    """Whether what was there stays: it was neither made again nor is it outdated."""
+    """Tell whether what was there stays: it was neither made again nor is it outdated."""
     gone = any(fnmatchcase(old.name, pattern) for pattern in outdated)
     return not gone and not os.path.lexists(made / old.name)
 
 
 def _may_write(folder: Path) -> bool:
-    """Whether something may be put into a folder, which is there or can be made."""
+    """Tell whether something may be put into a folder, which is there or can be made."""
     there = next(it for it in (folder, *folder.parents) if it.exists())
     return os.access(there, os.W_OK)
 
@@ -184,7 +184,9 @@ def put_folder(made: Path, path: Path) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Whether two names were exchanged in one step; False, changing nothing, if that cannot be."""
+    """Tell whether two names were exchanged in one step; False, changing nothing, if that
+    cannot be.
+    """
     function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if function is None:
         return False

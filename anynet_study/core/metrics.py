@@ -61,7 +61,9 @@ Confusion = NDArray[Any]
 def confusion_matrix(
     truth: NDArray[np.integer], predictions: NDArray[np.integer], classes: int
 ) -> Confusion:
-    """How often a class (row) was taken for another (column); both (images,) in 0..classes-1."""
+    """Tell how often a class (row) was taken for another (column); both (images,) in
+    0..classes-1.
+    """
     pairs = truth.astype(np.int64) * classes + predictions
     return np.bincount(pairs, minlength=classes**2).reshape(classes, classes)
 

@@ -116,7 +116,7 @@ class Sheet:
         return self._numbers[name]
 
     def is_text(self, name: str) -> bool:
-        """Whether a column has cells and none is a number."""
+        """Tell whether a column has cells and none is a number."""
         numbers = self.read_as_numbers(name)
         known = numbers[~np.isnan(numbers)]
         return bool(len(known)) and bool(np.isinf(known).all())
@@ -178,7 +178,7 @@ def quoted(names: Iterable[str]) -> str:
 
 
 def is_missing(cell: Cell) -> bool:
-    """Whether a cell that is no name says nothing."""
+    """Tell whether a cell that is no name says nothing."""
     return cell is None or (isinstance(cell, str) and cell.lower() in MISSING)
 
 
@@ -229,7 +229,9 @@ def as_numbers(cells: Sequence[Cell]) -> NDArray[np.float64]:
 
 
 def is_unclear_number(cells: list[Cell]) -> bool:
-    """Whether all cells of a column of texts may be numbers, with something else beside them."""
+    """Tell whether all cells of a column of texts may be numbers, with something else beside
+    them.
+    """
     there = [cell for cell in cells if not is_missing(cell)]
     if all(MARKED_NUMBER.fullmatch(str(cell)) for cell in there):
         return True
@@ -276,7 +278,7 @@ def first_repeat(rows: "pd.DataFrame") -> tuple[int, int] | None:
 
 
 def is_table(path: Path) -> bool:
-    """Whether a file is called like a table that is read."""
+    """Tell whether a file is called like a table that is read."""
     return path.name.lower().removesuffix(".gz").endswith(ENDINGS)
 
 
@@ -492,7 +494,7 @@ def _separator(text: str, separators: Sequence[str]) -> str:
 
 
 def load_json(path: Path) -> Any:
-    """What a JSON file holds; where it has one record in each line, the list of them.
+    """Return what a JSON file holds; where it has one record in each line, the list of them.
 
     Raises UserError for what is no JSON, and for keys given twice.
     """

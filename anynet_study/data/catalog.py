@@ -35,7 +35,7 @@ class CatalogEntry:
 
     @property
     def packed_bytes(self) -> int:
-        """What its pixels take on the disk."""
+        """Return what its pixels take on the disk."""
         return self.images * self.size**2 * 3
 
 

@@ -149,7 +149,7 @@ def _pixel_notes(source: Source, listing: Listing) -> list[str]:
 
 
 def inspect_source(source: Path, choices: Choices = NO_CHOICES) -> Account:
-    """What `add_dataset` would read of `source`, and from where; nothing is decoded or kept.
+    """Return what `add_dataset` would read of `source`, and from where; nothing is decoded or kept.
 
     Raises UserError as it would.
     """

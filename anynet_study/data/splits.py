@@ -40,7 +40,7 @@ def hold_out(
 
 
 def _have_rare(examples: Sequence[Example]) -> bool:
-    """Whether some class is the rarest one of a single image, and a further class of others.
+    """Tell whether some class is the rarest one of a single image, and a further class of others.
 
     Then the side of that image would decide the side of the class, so all classes have to be placed
     at once.
@@ -150,7 +150,7 @@ def hold_out_mixed(
 
 
 def _placed(counts: Counts, share: float, order: Sequence[int]) -> NDArray[np.bool_]:
-    """Whether each group is held out."""
+    """Tell whether each group is held out."""
     total = counts.sum(axis=0)
     #: Images still wanted of each class, in train and in test.
     wanted = np.stack([(1 - share) * total, share * total])

@@ -58,7 +58,7 @@ class DatasetView:
 
     @property
     def multi_label(self) -> bool:
-        """Whether an image can have several classes."""
+        """Tell whether an image can have several classes."""
         return self.dataset.multi_label
 
     @property

@@ -147,7 +147,7 @@ class Architecture:
 
     @property
     def skeleton(self) -> Skeleton:
-        """What this network shares with others of its space."""
+        """Return what this network shares with others of its space."""
         return Skeleton(self.stem, self.stem_width, self.strides, self.block, self.se_ratio)
 
     def networks(self) -> Networks:

@@ -103,7 +103,7 @@ class ForeignNetwork:
         return one
 
     def costs_at(self, resolution: int, classes: int) -> Traced:
-        """What one image costs at another image side and number of classes, estimated."""
+        """Return what one image costs at another image side and number of classes, estimated."""
         costs = self.costs
         area, more = (resolution / self.resolution) ** 2, classes - self.classes
         head = costs.head_width

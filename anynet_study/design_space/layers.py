@@ -32,7 +32,7 @@ class Convolution:
 
     @property
     def normalised(self) -> bool:
-        """Whether batch norm follows, and not a bias."""
+        """Tell whether batch norm follows, and not a bias."""
         return self.extra == 2
 
     def flops(self) -> Count:

@@ -163,12 +163,12 @@ class Population:
 
     @cached_property
     def names(self) -> tuple[str | None, ...]:
-        """What the architectures are called, in order; None where one has no name."""
+        """Return what the architectures are called, in order; None where one has no name."""
         return tuple(column_of(self.table, "network") or [None] * len(self))
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """How the population was drawn, JSON-able; see the top of this module."""
+        """Tell how the population was drawn, JSON-able; see the top of this module."""
         record: dict[str, Any] = json.loads(self.table.schema.metadata[METADATA_KEY])
         return record
 
@@ -195,7 +195,7 @@ class Population:
         return needed
 
     def equals(self, other: "Population") -> bool:
-        """Whether the other has the same architectures, costs and record."""
+        """Tell whether the other has the same architectures, costs and record."""
         return bool(self.table.equals(other.table, check_metadata=True))
 
     def find(self, architecture_id: str) -> AnyNetwork:

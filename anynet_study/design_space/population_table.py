@@ -168,7 +168,7 @@ def place_of(sampling: dict[str, Any]) -> tuple[int, int]:
 
 
 def foreign_record(architectures: Sequence[AnyNetwork]) -> dict[str, Any]:
-    """What the record of a population says of its foreign networks."""
+    """Return what the record of a population says of its foreign networks."""
     foreign = [one for one in architectures if isinstance(one, ForeignNetwork)]
     return {"networks": {one.id: one.to_record() for one in foreign}} if foreign else {}
 

@@ -105,7 +105,7 @@ def canonical(name: str) -> str:
 
 
 def is_reference(name: str) -> bool:
-    """Whether `reference` knows the name."""
+    """Tell whether `reference` knows the name."""
     return _key(name) in _NAMES_BY_KEY
 
 

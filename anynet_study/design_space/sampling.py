@@ -225,7 +225,7 @@ class Search:
         self.kept = [[] for _ in range(strata)]
 
     def wanted(self, stratum: int) -> int:
-        """How many networks of a stratum the finished sample has."""
+        """Return how many networks of a stratum the finished sample has."""
         return len(range(stratum, self.request.count, len(self.kept)))
 
     def take(self, seen: Seen) -> None:

@@ -223,7 +223,9 @@ def bring_up_to_date(folder: Path, tell: Callable[[str], None]) -> None:
 
 
 def _evaluation_names(study: OpenStudy) -> dict[str, tuple[str, str]]:
-    """What the sweep calls each of its further evaluations, and its kind, by id, in its order."""
+    """Return what the sweep calls each of its further evaluations, and its kind, by id, in its
+    order.
+    """
     sweep, kept = study.sweep, KeptDatasets(study.folder.datasets)
     asked = evaluations_by_dataset(sweep, study.views, kept).values()
     return {

@@ -49,7 +49,7 @@ class StudyFolder:
         return self.journals / f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}{suffix}"
 
     def weights(self, run_id: str) -> Path:
-        """Where the final weights of a run are kept."""
+        """Return where the final weights of a run are kept."""
         return self.weights_folder / f"{run_id}.pt"
 
     @property
@@ -66,12 +66,12 @@ class StudyFolder:
 
     @property
     def jobs(self) -> Path:
-        """What was submitted: one file per launcher."""
+        """Return what was submitted: one file per launcher."""
         return self.folder / "jobs"
 
     @property
     def claims(self) -> Path:
-        """Who is at which run: one file per run that a worker is at."""
+        """Tell who is at which run: one file per run that a worker is at."""
         return self.folder / "claims"
 
     @property
@@ -96,7 +96,7 @@ class StudyFolder:
 
     @property
     def measured_file(self) -> Path:
-        """How fast finished runs were before the sweep was changed (`CostModel.to_json`)."""
+        """Tell how fast finished runs were before the sweep was changed (`CostModel.to_json`)."""
         return self.folder / "measured.json"
 
     def digests(self) -> dict[str, str]:
@@ -127,7 +127,7 @@ class StudyFolder:
 
     @property
     def distances(self) -> Path:
-        """How far apart its datasets are (`data distance --study`)."""
+        """Tell how far apart its datasets are (`data distance --study`)."""
         return self.folder / "distances.csv"
 
     @property
@@ -148,7 +148,7 @@ class StudyFolder:
 
     @classmethod
     def of(cls, sweep: Sweep) -> "StudyFolder":
-        """Where the study of `sweep` is, or will be."""
+        """Return where the study of `sweep` is, or will be."""
         return cls(STUDIES / sweep.name)
 
     @contextmanager
@@ -180,7 +180,7 @@ class StudyFolder:
             write_text(self.sweep_file, text)
 
     def edited(self) -> dict[str, tuple[str, str]]:
-        """What was edited in `sweep.yaml` since the last launch, by key: before, and now.
+        """Return what was edited in `sweep.yaml` since the last launch, by key: before, and now.
 
         Empty where nothing was, and in a study that an earlier version launched.
         """
@@ -214,7 +214,7 @@ class StudyFolder:
         )
 
     def is_full(self) -> bool:
-        """Whether the disk that holds the study has no room left, not even for a journal."""
+        """Tell whether the disk that holds the study has no room left, not even for a journal."""
         return shutil.disk_usage(self.folder).free < FULL
 
     def remove_litter(self, finished: Collection[str]) -> None:

@@ -134,7 +134,8 @@ def collect(
 
 
 def is_behind(results: Path, journals: Path) -> bool:
-    """Whether journals hold more than when a store was collected from them: one is new, or grew.
+    """Tell whether journals hold more than when a store was collected from them: one is new, or
+    grew.
 
     Raises UserError as `open_store`.
     """
@@ -196,7 +197,7 @@ class Collected:
         return arrange(runs, evaluations, first)
 
     def contents(self, truths: Mapping[str, Truth]) -> Contents:
-        """What goes into the store besides the records."""
+        """Return what goes into the store besides the records."""
         asked = self._asked
         return Contents(
             architectures=asked.population,
@@ -262,7 +263,7 @@ class Collected:
         return said + [f"{path.name}: not a journal; ignored" for path in self.strangers()]
 
     def _said(self, name: str) -> list[str]:
-        """What is to be said of a journal, in lines."""
+        """Return what is to be said of a journal, in lines."""
         return [told[name] for told in (self.problems, self.twice) if name in told]
 
     def strangers(self) -> list[Path]:
@@ -273,7 +274,7 @@ class Collected:
 
 
 def _counted(columns: Sequence[pa.ChunkedArray], names: Sequence[str]) -> NDArray[np.int64]:
-    """How often each of these names is in the columns."""
+    """Tell how often each of these names is in the columns."""
     places = np.concatenate([codes_of(column, names) for column in columns])
     return np.bincount(places, minlength=len(names))
 
@@ -290,7 +291,7 @@ class _Known:
 
     @classmethod
     def of(cls, out: Path, anew: bool) -> Self:
-        """What the store at `out` has; nothing if it cannot be read.
+        """Return what the store at `out` has; nothing if it cannot be read.
 
         Raises UserError if it is a newer store or, unless all is made `anew`, none of ours.
         """

@@ -100,7 +100,7 @@ def _wrong_rows(
 
 
 def _of_own_images(file: h5py.File, tests: pa.Table) -> NDArray[np.bool_]:
-    """Which evaluations are of all images and classes of their run's own test set."""
+    """Tell which evaluations are of all images and classes of their run's own test set."""
     columns = table_columns(file, "datasets")
     if not len(tests) or not {"content_hash", "classes"} <= set(columns):
         return np.zeros(len(tests), np.bool_)

@@ -54,7 +54,8 @@ def deduplicate(runs: pa.Table, evaluations: pa.Table) -> tuple[pa.Table, pa.Tab
 
 
 def disagreeing(records: pa.Table, kept: pa.Table) -> dict[str, str]:
-    """What was recorded twice with different errors: a line by the journal of what is set aside.
+    """Return what was recorded twice with different errors: a line by the journal of what is set
+    aside.
 
     `records` are of runs, or of evaluations; `kept` those of them that `deduplicate` keeps. Of
     failed runs there is no error.

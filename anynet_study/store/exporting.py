@@ -101,7 +101,7 @@ _LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\0]+)")
 
 
 def is_bundle(folder: Path) -> bool:
-    """Whether a folder is one that `export` made."""
+    """Tell whether a folder is one that `export` made."""
     try:
         described = json.loads(read_regular(folder / "schema.json"))
     except (OSError, ValueError, RecursionError):
@@ -110,7 +110,7 @@ def is_bundle(folder: Path) -> bool:
 
 
 def is_release(folder: Path) -> bool:
-    """Whether a folder is, or was before something happened to it, one that `export` made."""
+    """Tell whether a folder is, or was before something happened to it, one that `export` made."""
     return is_bundle(folder) or (folder / SUMS).is_file()
 
 
@@ -140,7 +140,8 @@ def checked_bundle(folder: Path) -> Path:
 
 
 def verify_bundle(folder: Path) -> Iterator[Finding]:
-    """What is wrong with a release: its sums, its store, and each file compared with the store.
+    """Yield what is wrong with a release: its sums, its store, and each file compared with the
+    store.
 
     Sums can be made again by anybody; the tables say what the store says, which has its own
     checksums. Also what looks like a key or password, which nobody should publish. Raises
@@ -166,7 +167,7 @@ def verify_bundle(folder: Path) -> Iterator[Finding]:
 
 
 def _unlike_table(folder: Path, name: str, truth: pa.Table) -> Iterator[Finding]:
-    """Where a table differs from the store; earlier versions knew fewer columns."""
+    """Tell where a table differs from the store; earlier versions knew fewer columns."""
     path = folder / name
     if not path.exists():
         yield Finding(name, "is missing; results.h5 has its rows", "release")
@@ -192,7 +193,9 @@ def _equal(found: pa.ChunkedArray, truth: pa.ChunkedArray) -> bool:
 def _unlike_texts(
     folder: Path, results: ResultStore, tables: Mapping[str, tuple[pa.Schema, int]]
 ) -> Iterator[Finding]:
-    """What sweep, population, dictionary and README say that the store does not; keys in them."""
+    """Yield what sweep, population, dictionary and README say that the store does not; keys in
+    them.
+    """
     provenance, population = results.provenance, population_of(results)
     path = folder / "population.parquet"
     if population is not None and not (path.exists() and _same_population(path, population)):
@@ -308,7 +311,7 @@ def schema_json(tables: Mapping[str, tuple[pa.Schema, int]]) -> str:
 
 
 def meaning(table: str, column: str) -> str:
-    """What a column of a table's file holds."""
+    """Return what a column of a table's file holds."""
     if table == "errors" and column != "architecture":
         return "error on this dataset, percent"
     if column[0] in STAGES and column[1:].isdigit():

@@ -37,7 +37,9 @@ _ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 def is_torn(problem: str) -> bool:
-    """Whether what is wrong with a journal is that its last record is not whole, and no more."""
+    """Tell whether what is wrong with a journal is that its last record is not whole, and no
+    more.
+    """
     return problem.startswith(TORN)
 
 

@@ -207,7 +207,7 @@ def write_table(group: h5py.Group, table: pa.Table) -> None:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of this type holds texts, coded or not."""
+    """Tell whether a column of this type holds texts, coded or not."""
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(value) or pa.types.is_large_string(value))
 

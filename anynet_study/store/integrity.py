@@ -91,12 +91,13 @@ class Finding:
 
     @property
     def note(self) -> bool:
-        """Whether nothing is lost or wrong; for example, a journal is still being written."""
+        """Tell whether nothing is lost or wrong; for example, a journal is still being written."""
         return self.repair == "none"
 
 
 def verify(path: Path, in_study: bool = False) -> list[Finding]:
-    """What has changed in a results store since it was written; an empty list if nothing has.
+    """Return what has changed in a results store since it was written; an empty list if nothing
+    has.
 
     Everything is read once, some dozen MB at a time, and compared with the checksums that HDF5 and
     the store itself carry. Scores that were kept must lie beside a study's own store; a copy of a
@@ -178,7 +179,7 @@ def _changed(file: h5py.File, there: Objects) -> Iterator[Finding]:
 
 
 def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
-    """What is wrong with the journals of a study, and where its store differs from them.
+    """Return what is wrong with the journals of a study, and where its store differs from them.
 
     The store is built again from the journals, with its own tables of architectures and datasets,
     and compared. `store` None: there is none yet, or it is damaged. Raises UserError or OSError as
@@ -226,7 +227,7 @@ def _asked(store: ResultStore) -> Asked:
 
 
 def _named(table: pa.Table) -> dict[str, tuple[Any, ...]]:
-    """What further columns have for each text of the first one."""
+    """Return what further columns have for each text of the first one."""
     ids, *names = (column.to_pylist() for column in table.columns)
     return dict(zip(ids, zip(*names, strict=True), strict=True))
 
@@ -278,7 +279,9 @@ def _later(records: pa.Table, store: ResultStore) -> set[str]:
 
 
 def _apart(store: ResultStore, again: ResultStore, later: Collection[str]) -> Iterator[Finding]:
-    """Where a store is not the one that its journals give; `later`: what it cannot have yet."""
+    """Tell where a store is not the one that its journals give; `later`: what it cannot have
+    yet.
+    """
     alone: dict[tuple[str, str], list[str]] = {}
     unlike: dict[tuple[str, str], list[str]] = {}
     behind: dict[str, set[str]] = {}
@@ -379,7 +382,7 @@ def _unlike_rows(
 
 
 def _compared(store: ResultStore, table: TableName, ignored: Collection[str]) -> pa.Table:
-    """What is compared of a table: its scalars, and digests of curves and predictions."""
+    """Return what is compared of a table: its scalars, and digests of curves and predictions."""
     if table in ("architectures", "datasets"):
         return store.table(table)
     of_runs = table == "runs"

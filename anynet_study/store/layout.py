@@ -65,7 +65,7 @@ class Column:
 
     @property
     def limited(self) -> bool:
-        """Whether some values of its type are not legal."""
+        """Tell whether some values of its type are not legal."""
         return self.named or bool(self.legal) or self.range != _ANY_NUMBER
 
 
@@ -349,7 +349,9 @@ EARLIER STORES  Before schema_version 7, an integer i in a column of texts of /r
 
 
 def scores_folder(store: Path) -> Path:
-    """Where the outputs of networks on their test images are, beside the store of their study."""
+    """Return where the outputs of networks on their test images are, beside the store of their
+    study.
+    """
     return store.parent / "scores"
 
 

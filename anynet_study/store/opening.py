@@ -130,7 +130,7 @@ def naming_damage(path: Path) -> Iterator[None]:
 
 
 def _damage(path: Path, error: Exception) -> str:
-    """What cannot be read of a file, as far as a second look shows it."""
+    """Return what cannot be read of a file, as far as a second look shows it."""
     if not h5py.is_hdf5(path):
         return "not a results store (not an HDF5 file)"
     what = f"the store is damaged ({first_line(error)})"
@@ -261,7 +261,7 @@ def _columns_of(there: Objects, table: str) -> list[str]:
 
 
 def _held(column: Column, of_records: bool) -> str:
-    """What the array of a column holds (_LEGAL)."""
+    """Return what the array of a column holds (_LEGAL)."""
     if column.type is None:
         return "text, integers, float32, float64"
     if is_text(column.type):
@@ -311,7 +311,7 @@ def _check_runs(there: Objects, runs: Mapping[str, Any]) -> None:
 
 
 def _lengths(there: Objects, group: str, count: int) -> Numbers:
-    """How many elements each run has of arrays in which those of all runs lie end to end."""
+    """Return how many elements each run has of arrays in which those of all runs lie end to end."""
     ends = _array(there, f"{group}/offsets", "integers", (count + 1,))[()].astype(np.int64)
     if ends[0] != 0 or (np.diff(ends) < 0).any():
         raise LayoutError(f"/{group}/offsets", "do not rise from 0")

@@ -57,7 +57,7 @@ KEYS = re.compile(
 
 
 def keys_in(text: str) -> list[str]:
-    """What looks like keys or passwords in a text: how each begins, not all of it."""
+    """Return what looks like keys or passwords in a text: how each begins, not all of it."""
     return [f"{found[0][:12]}..." for found in KEYS.finditer(text)]
 
 
@@ -75,7 +75,7 @@ class Publication:
         self.texts: set[str] = set()
 
     def left_out(self) -> list[str]:
-        """What is left out, a line each; nothing where there was nothing private."""
+        """Return what is left out, a line each; nothing where there was nothing private."""
         lines = [f"launch options: {', '.join(self.launch)}"] if self.launch else []
         lines += [f"names of hosts: {len(self.hosts)}"] if self.hosts else []
         lines += [f"names of journals: {len(self._journals)}"] if self._journals else []
@@ -121,7 +121,7 @@ class Publication:
         return self.text(value) if isinstance(value, str) else value
 
     def provenance(self, made: dict[str, Any]) -> dict[str, Any]:
-        """What a store says of how it was made."""
+        """Return what a store says of how it was made."""
         return {
             name: self.sweep(value) if name == "sweep" else self._value(value)
             for name, value in made.items()

@@ -64,7 +64,7 @@ def _kept(legal: list[str], read: Read, where: str, shown: list[str]) -> pa.Tabl
 
 
 def run_sql(results: Results, statement: str) -> pa.Table:
-    """What one SELECT over the tables of `Results.table` gives.
+    """Return what one SELECT over the tables of `Results.table` gives.
 
     Runs have the columns of their architecture and dataset, and spec; a missing number is NULL.
     Only tables and columns that the statement names are read. Raises UserError in one line for

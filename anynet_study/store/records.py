@@ -169,7 +169,7 @@ class RecordKind(Generic[Record]):
         return pa.record_batch(columns, schema=self.schema)
 
     def absent(self, name: str, batch: pa.RecordBatch) -> pa.Array:
-        """What records that were written without a column have in it."""
+        """Return what records that were written without a column have in it."""
         if name in CURVES:
             some = next(batch[other] for other in CURVES if other in batch.schema.names)
             ends = np.concatenate([[0], np.cumsum(lengths_of(some))])
@@ -219,7 +219,7 @@ class RecordKind(Generic[Record]):
         return sorted(path for name in names if self.owns(path := folder / name))
 
     def owns(self, path: Path) -> bool:
-        """Whether a file, by its name, is one of their journals, or could become one."""
+        """Tell whether a file, by its name, is one of their journals, or could become one."""
         suffix = EVALUATIONS_SUFFIX if path.name.endswith(EVALUATIONS_SUFFIX) else SUFFIX
         return path.name.endswith(SUFFIX) and suffix == self.suffix
 
@@ -309,7 +309,7 @@ def _unlike(texts: pa.Array, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
 
 
 def _has_no_class(predictions: pa.ListArray) -> NDArray[np.bool_]:
-    """Whether one of a row's predictions is NO_PREDICTION."""
+    """Tell whether one of a row's predictions is NO_PREDICTION."""
     ends = np.cumsum(lengths_of(predictions))
     places = np.flatnonzero(np.from_dlpack(predictions.flatten()) == NO_PREDICTION)
     found = np.zeros(len(predictions), np.bool_)
@@ -436,7 +436,7 @@ def joined(tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def mixed_backends(runs: pa.Table) -> str:
-    """What to say of runs that were computed by different backends; "" where all are alike.
+    """Return what to say of runs that were computed by different backends; "" where all are alike.
 
     `runs` has the columns status, backend, instruction_set and threads.
     """

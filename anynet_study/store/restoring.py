@@ -57,7 +57,8 @@ class OnlyInStore:
 def only_in_store(
     results: Path, runs: Collection[str], evaluations: Collection[tuple[str, str]]
 ) -> OnlyInStore:
-    """What the store at `results` has beside these runs and evaluations (run_id, evaluation_id).
+    """Return what the store at `results` has beside these runs and evaluations (run_id,
+    evaluation_id).
 
     Nothing where there is no store, or none that can be read: commands that read it say so.
     """

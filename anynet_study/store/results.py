@@ -85,7 +85,9 @@ class Results(ABC):
 
     @property
     def conflicts(self) -> list[str]:
-        """What several stores say differently of the same runs, in lines; one store: nothing."""
+        """Return what several stores say differently of the same runs, in lines; one store:
+        nothing.
+        """
         return []
 
     def predictions(self, dataset: str) -> RunPredictions:
@@ -263,7 +265,9 @@ class Results(ABC):
     def _run_errors(
         self, metric: str | None, recipe: str | None, best: int | None = None
     ) -> "pd.DataFrame":
-        """What `replicates` has, of the planned runs that have an error; error_std, trainings."""
+        """Return what `replicates` has, of the planned runs that have an error; error_std,
+        trainings.
+        """
         check_metric(metric)
         name = self._recipe(recipe)
         keys = ["architecture", "dataset", "replicate", "error", "error_std", "trainings"]
@@ -329,7 +333,7 @@ class Results(ABC):
         return to_pandas(self._curves([*columns, *metrics], wanted))
 
     def classes(self) -> "pd.DataFrame":
-        """How often each run is right on each class: one row per run and class, `CLASS_TABLE`.
+        """Tell how often each run is right on each class: one row per run and class, `CLASS_TABLE`.
 
         Of the runs whose predictions on test images of one class each are stored; accuracy is in
         percent of the images of the class.
@@ -385,7 +389,8 @@ class Results(ABC):
         return to_pandas(self.table("journals"))
 
     def exclusions(self) -> "pd.DataFrame":
-        """What is not an ordinary row of `errors()`: dataset, status, failure_kind, n (runs).
+        """Return what is not an ordinary row of `errors()`: dataset, status, failure_kind, n
+        (runs).
 
         Status is failed (no error), diverged (there, with the error of guessing) or unplanned
         (kept in the store, in no analysis).
@@ -489,7 +494,7 @@ class ResultStore(Results):
 
     @property
     def provenance(self) -> dict[str, str]:
-        """What made the store, as given to `collect`; and when, as `created`."""
+        """Return what made the store, as given to `collect`; and when, as `created`."""
         with self.opened() as file:
             return provenance_in(file)
 
@@ -501,7 +506,7 @@ class ResultStore(Results):
 
     @property
     def planned_runs(self) -> int | None:
-        """How many runs the sweep asks for; None if that was not said."""
+        """Return how many runs the sweep asks for; None if that was not said."""
         with self.opened() as file:
             count = int(file.attrs["planned_runs"])
         return None if count < 0 else count

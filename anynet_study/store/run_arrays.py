@@ -73,7 +73,7 @@ class RunArrays:
         self.append(values, len(batch))
 
     def lengths(self, name: str, rows: Rows) -> Rows:
-        """How many elements of an array each of these records has."""
+        """Return how many elements of an array each of these records has."""
         begins, ends = self._of(name, rows).T
         return np.asarray((ends - begins) // ELEMENTS[name].itemsize, np.int64)
 

@@ -107,7 +107,7 @@ def read_table(file: h5py.File, table: str, columns: Sequence[str]) -> pa.Table:
 
 
 def provenance_in(file: h5py.File) -> dict[str, str]:
-    """What made the store, as given to `collect`; and when, as `created`."""
+    """Return what made the store, as given to `collect`; and when, as `created`."""
     made: dict[str, str] = json.loads(file["provenance"].asstr()[()])
     return made | {"created": get_text(file, "created")}
 

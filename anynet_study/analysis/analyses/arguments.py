@@ -36,7 +36,7 @@ def _no_sign(seed: int) -> int:
 
 
 def studies_and_files(begun: str) -> list[str]:
-    """What a shell may complete to: names of studies under studies/, and files."""
+    """Return what a shell may complete to: names of studies under studies/, and files."""
     studies = [Path(path).parent.name for path in glob(f"studies/{escape(begun)}*/sweep.yaml")]
     return sorted(studies) + sorted(glob(f"{escape(begun)}*"))
 
@@ -154,7 +154,7 @@ class TableOptions:
     encoding: Annotated[str, typer.Option(help="Encoding of CSV files.")] = ""
 
     def declared(self) -> dict[str, Any]:
-        """What is said of a table, as keywords of `load`."""
+        """Return what is said of a table, as keywords of `load`."""
         pairs = parse_pairs("--map", self.columns or [], "OURS=THEIRS", several=True)
         told = {option.name: getattr(self, option.name) for option in fields(TableOptions)}
         lists = ("describe", "ignore", "dataset_columns", "error_columns", "ignore_rows")

@@ -22,7 +22,7 @@ MOST_ACROSS = 4
 
 
 def configurations(study: Study) -> pd.DataFrame:
-    """What the best look like."""
+    """Return what the best look like."""
     return apr.configurations(study.staged(study.errors), study.population)
 
 

@@ -108,7 +108,9 @@ CORRELATIONS = Analysis[Study](
 
 
 def sizes(study: Study) -> pd.DataFrame:
-    """How many architectures narrower intervals of the correlations with the targets need."""
+    """Return how many architectures narrower intervals of the correlations with the targets
+    need.
+    """
     found, roles = study.table("correlations"), study.known("roles")
     if roles is not None:
         source, targets = roles.source, set(roles.targets)
@@ -145,7 +147,7 @@ def arrange_sizes(sizes: pd.DataFrame) -> pd.DataFrame:
 
 
 def widths(study: Study) -> pd.DataFrame:
-    """How wide the intervals of smaller studies are, against Fisher's approximation."""
+    """Tell how wide the intervals of smaller studies are, against Fisher's approximation."""
     source, targets = study.roles.source, list(study.roles.targets)
     parts: Parts = {
         (source, target): partial(widths_of, study, source, target)

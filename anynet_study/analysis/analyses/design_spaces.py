@@ -158,7 +158,9 @@ def _column(name: str, study: Study, dataset: str) -> str:
 
 
 def _models(study: Study) -> pd.DataFrame:
-    """What is known of the models, in the order of the errors, with cumulative depth and width."""
+    """Return what is known of the models, in the order of the errors, with cumulative depth and
+    width.
+    """
     index = study.errors.index
     if study.known("architectures") is None:
         return pd.DataFrame(index=index)
@@ -252,7 +254,7 @@ def _grouped(spaces: Spaces, chosen: Mapping[str, pd.Series]) -> Spaces:
 
 
 def _ranges(name: str, ends: pd.DataFrame) -> dict[object, str]:
-    """What to call ranges of numbers; with as many digits as tell them apart."""
+    """Return what to call ranges of numbers; with as many digits as tell them apart."""
     labels: dict[object, str] = {}
     for digits in (3, 6, 15):
         for value, low, high in ends.itertuples():
@@ -311,7 +313,7 @@ def shared(spaces: Spaces) -> pd.DataFrame:
 
 
 def edf(spaces: Spaces) -> pd.DataFrame:
-    """Which fraction of a space's models errs at most so much."""
+    """Tell which fraction of a space's models errs at most so much."""
     how = spaces.options.intervals
     return spaces.stacked(
         lambda name: apr.edf(spaces.errors[name], spaces.weights_of(name), **how, name=name)
@@ -343,7 +345,9 @@ def arrange_search(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def ranges(spaces: Spaces) -> pd.DataFrame:
-    """Where each number that describes the models, and differs, is good, and where it lies."""
+    """Return where each number that describes the models, and differs, is good, and where it
+    lies.
+    """
 
     def of(name: str) -> pd.DataFrame:
         errors, weights = spaces.errors[name], spaces.weights_of(name)

@@ -99,7 +99,9 @@ GOES_WITH = Kind(
 
 
 def driven(drivers: pd.DataFrame) -> Said:
-    """Where deeper or wider architectures are better on some datasets and worse on others."""
+    """Return where deeper or wider architectures are better on some datasets and worse on
+    others.
+    """
     level, tests = drivers.attrs.get("level", 0.95), len(drivers)
     return [
         Claim(

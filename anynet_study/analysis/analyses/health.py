@@ -99,7 +99,7 @@ class Evidence:
 
 
 def concerns_of(study: "Study") -> list[Concern]:
-    """What makes the answer of a study worth little, the worst first."""
+    """Return what makes the answer of a study worth little, the worst first."""
     return concerns(evidence_of(study))
 
 
@@ -111,7 +111,9 @@ def noise_of(runs: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def concerns(evidence: Evidence) -> list[Concern]:
-    """What it says against an answer; the serious ones first, and of these the worst kind."""
+    """Return what it says against an answer; the serious ones first, and of these the worst
+    kind.
+    """
     found = [
         *_guessing(evidence),
         *_noise(evidence),
@@ -125,7 +127,7 @@ def concerns(evidence: Evidence) -> list[Concern]:
 
 
 def evidence_of(study: "Study") -> Evidence:
-    """What a loaded study knows of its runs."""
+    """Return what a loaded study knows of its runs."""
     import pandas as pd
 
     from anynet_study.analysis.analyses.noise import known_noise

@@ -67,7 +67,8 @@ SEPARATES = Kind(
 
 
 def told_apart(significance: pd.DataFrame, level: float) -> Said:
-    """Where the test images do not tell the best architecture apart from any of the next ones.
+    """Return where the test images do not tell the best architecture apart from any of the next
+    ones.
 
     The p are corrected for all pairs of the table, whichever of them is the best.
     """

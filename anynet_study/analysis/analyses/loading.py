@@ -168,7 +168,9 @@ class DatasetOptions:
 
     @property
     def declared(self) -> dict[str, dict[str, int]]:
-        """What is said to be a dataset, with its number of classes where that is said, too."""
+        """Return what is said to be a dataset, with its number of classes where that is said,
+        too.
+        """
         roles = self.roles if isinstance(self.roles, Roles) else None
         classes = {**roles.family, **roles.targets} if roles else {}
         found = {name: {"classes": count} if count else {} for name, count in classes.items()}
@@ -531,7 +533,7 @@ class StoreInputs(Inputs):
 
 
 def kind_of(identity: Mapping[str, Any], own: bool, fewer: bool) -> EvaluationKind:
-    """What the evaluation is that this determines, of its `own` images or others.
+    """Return what the evaluation is that this determines, of its `own` images or others.
 
     `fewer`: networks choose among fewer classes than they might of these images.
     """

@@ -93,7 +93,8 @@ CEILING = Kind(
 
 
 def noise_bounds(study: Study, ceiling: pd.DataFrame) -> Said:
-    """Where training noise alone keeps correlations low; where it hides all, `health` says so.
+    """Return where training noise alone keeps correlations low; where it hides all, `health` says
+    so.
 
     The bounds are upper ends that hold together, so that a reader may look at the lowest.
     """

@@ -79,7 +79,7 @@ OF_NEW = Kind(
 
 
 def of_further_targets(table: pd.DataFrame) -> Said:
-    """What the source is worth for targets in general."""
+    """Return what the source is worth for targets in general."""
     row = table[(table["errors"] == MEASURED) & (table["minus"] == "")].iloc[0]
     mean = Interval(row["random_low"], row["random_high"], OF_TARGETS, estimate=row["estimate"])
     new = Interval(row["new_low"], row["new_high"], OF_TARGETS)

@@ -332,7 +332,7 @@ def useful(rows: pd.DataFrame, letter: str, asked: int) -> Claim:
 
 
 def can_be_best(rows: pd.DataFrame, asked: int) -> Claim:
-    """Which members of the family can be the best proxy for a target?"""
+    """Tell which members of the family can be the best proxy for a target?"""
     known = rows[rows["estimate"].notna()]
     members = tuple(map(str, known.loc[known["best"] != "no", "proxy"]))
     evidence = BestSet(members, len(known), OF_CHOSEN, asked)
@@ -340,7 +340,7 @@ def can_be_best(rows: pd.DataFrame, asked: int) -> Claim:
 
 
 def which_proxies(table: pd.DataFrame) -> Said:
-    """Which member to use; of the source alone, what `carried_over` says is all."""
+    """Tell which member to use; of the source alone, what `carried_over` says is all."""
     if table["proxy"].nunique() < 2:
         return []
     rows = [part for _, part in table.groupby("target", sort=False)]
@@ -450,7 +450,7 @@ PROXIES = Analysis[Study](
 
 
 def regret(study: Study) -> pd.DataFrame:
-    """What choosing by a proxy costs on the target."""
+    """Return what choosing by a proxy costs on the target."""
     how = study.options.intervals
     how["resamples"] = min(how["resamples"], MOST_RESAMPLES)
     roles = study.roles
@@ -504,7 +504,9 @@ REGRET = Analysis[Study](
 
 
 def costs(study: Study) -> pd.DataFrame:
-    """How well each member of the family stands for each target, and what a run on it takes."""
+    """Tell how well each member of the family stands for each target, and what a run on it
+    takes.
+    """
     family = study.roles.family
     members = {name: study.costs[name] for name in family if name in study.costs}
     if len(members) < len(family) or len(family) < 2:

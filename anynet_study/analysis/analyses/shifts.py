@@ -175,7 +175,7 @@ HOLDS = Kind(
 
 
 def found_on_shifts(study: Study, shifts: pd.DataFrame) -> Said:
-    """How accuracy changes on further test sets, and whether the ranking carries over there.
+    """Tell how accuracy changes on further test sets, and whether the ranking carries over there.
 
     Of shifts alone: transforms of the own images share their sampling error.
     """
@@ -319,7 +319,7 @@ SHIFTS = Analysis[Study](
 
 
 def gaps(study: Study) -> pd.DataFrame:
-    """What each architecture loses on a further test set, and how its rank changes."""
+    """Return what each architecture loses on a further test set, and how its rank changes."""
     how = study.options.intervals
     return of_test_sets(
         study, lambda table, name, images: apr.gaps(table, "test", name, images, **how)

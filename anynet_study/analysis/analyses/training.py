@@ -76,7 +76,7 @@ def duration(study: Study) -> pd.DataFrame:
 
 
 def drawn_duration(study: Study) -> pd.DataFrame:
-    """Where there is more than one epoch."""
+    """Return where there is more than one epoch."""
     table = study.table("duration")
     if table["epochs"].max() < 2:
         raise DoesNotApplyError("one epoch has no curve")
@@ -103,7 +103,7 @@ IS_KEPT = {
 
 
 def kept(budget: pd.DataFrame) -> Said:
-    """How much of the training surely keeps the final ranking, dataset by dataset."""
+    """Return how much of the training surely keeps the final ranking, dataset by dataset."""
     known, said = budget.dropna(subset="estimate"), []
     for row in known.sort_values("against", kind="stable").to_dict("records"):
         least, most = row["low_sure"] - row["keep"] + 1e-12, 1 - row["keep"]

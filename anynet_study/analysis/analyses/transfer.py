@@ -117,7 +117,7 @@ TRANSFER = Analysis[Study](
 
 
 def beyond(study: Study) -> pd.DataFrame:
-    """What other targets say of a target, and whether it is more than the source does."""
+    """Return what other targets say of a target, and whether it is more than the source does."""
     runs = runs_of(study, [study.roles.source])
     how = study.options.correlating | {"images": study.image_counts, "replicates": runs}
     table = apr.other_targets(*scores(study), **how)

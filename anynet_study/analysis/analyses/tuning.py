@@ -62,7 +62,7 @@ def tuning(study: Study) -> pd.DataFrame:
 
 
 def _chosen(chosen: pd.DataFrame) -> Iterator[str]:
-    """What was chosen of each key."""
+    """Yield what was chosen of each key."""
     for key in (name for name in chosen.columns if name not in KNOWN):
         values = chosen[key].dropna()
         if values.empty:

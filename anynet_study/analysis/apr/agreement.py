@@ -45,7 +45,7 @@ def agreement(
     seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """How far two tables of errors agree on the architectures and datasets that both have.
+    """Tell how far two tables of errors agree on the architectures and datasets that both have.
 
     Returns DataFrame[dataset, estimate, low, high, p, swapped, mean_before, mean_after, change,
     change_low, change_high, improved, improved_low, improved_high, most_err_less, alike_low,
@@ -253,7 +253,7 @@ def cheapest_budget(table: pd.DataFrame, keep: float = 0.95) -> pd.DataFrame:
 
 
 def kept_is_sure(rows: pd.DataFrame) -> bool:
-    """Whether enough architectures of a dataset were trained twice; `rows` of `duration`."""
+    """Tell whether enough architectures of a dataset were trained twice; `rows` of `duration`."""
     return bool((rows["kept_n"] >= FEWEST_TWICE).any() and rows["kept"].notna().any())
 
 

@@ -28,7 +28,8 @@ def ranked(errors: pd.DataFrame, dataset: str) -> pd.Series:
 
 
 def at_most_a_quarter(count: int, known: int) -> int:
-    """How many of `known` architectures are the best: `count`, but a quarter at most, and one.
+    """Return how many of `known` architectures are the best: `count`, but a quarter at most, and
+    one.
 
     The fifteen best of twenty would describe the sample, not what is good.
     """

@@ -281,7 +281,7 @@ def _of_datasets(
 
 
 def _is_sum(table: pd.DataFrame) -> pd.Series:
-    """Which rows are of sums over the stages, as those of `drivers` are."""
+    """Tell which rows are of sums over the stages, as those of `drivers` are."""
     return table["parameter"].isin(SUMS)
 
 

@@ -65,7 +65,7 @@ class Sample:
 
     @property
     def weighted(self) -> bool:
-        """Whether some models count more than others."""
+        """Tell whether some models count more than others."""
         return bool((self.weights != 1).any())
 
     @property
@@ -194,7 +194,7 @@ def edf_summary(
     seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """What the EDFs of design spaces say in numbers, one row per space.
+    """Return what the EDFs of design spaces say in numbers, one row per space.
 
     `errors` maps the name of a space to its models' errors (percent), `weights` likewise. Returns
     DataFrame[space, n, missing, effective, mean, mean_low, mean_high, median, median_low,

@@ -121,7 +121,8 @@ def check_long(table: pd.DataFrame, keys: Sequence[str], what: str) -> pd.DataFr
 
 
 def exclusions(errors: pd.DataFrame) -> pd.DataFrame:
-    """What correlations leave out: one row for each gap, DataFrame[dataset, reason, architectures].
+    """Return what correlations leave out: one row for each gap, DataFrame[dataset, reason,
+    architectures].
 
     A constant dataset ranks nothing, so that its correlations are NaN; missing cells leave an
     architecture out of that dataset's pairs.

@@ -93,7 +93,7 @@ def _correlation_ends(
 def _studentised_quantile(
     u: Floats, v: Floats, z: float, resamples: int, seed: int, level: float
 ) -> float:
-    """How many of their own standard errors a share `level` of the resamples' z stay within.
+    """Return how many of their own standard errors a share `level` of the resamples' z stay within.
 
     u and v (n,) are standardised. The standard error is that of the correlation's influence
     function; a resample of one or two different points has none.

@@ -237,7 +237,7 @@ def corrected_correlations(
     seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """What the errors of single runs would correlate by if training had no noise.
+    """Return what the errors of single runs would correlate by if training had no noise.
 
     `replicates` is long: architecture, dataset, replicate, error (percent; NaN is left out).
     Returns DataFrame[source, target, estimate, low, high, icc_source, icc_target, corrected,

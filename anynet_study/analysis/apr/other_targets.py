@@ -65,7 +65,8 @@ def other_targets(
     level: float = 0.95,
     replicates: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """What other targets say of each target, by correlations (N.2) and nested regressions (N.1).
+    """Return what other targets say of each target, by correlations (N.2) and nested regressions
+    (N.1).
 
     Every column is put on the scale of `average` ("logits" as in the paper: logits standardised
     to mean 0 and variance 1; "scores": standardised as they are; "ranks": midranks), then the other

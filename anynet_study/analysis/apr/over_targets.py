@@ -177,7 +177,7 @@ def random_average(statistics: Resampled, level: float) -> dict[str, float]:
 
 
 def _reach_of_new(count: int, spread: float, own: float, shared: float, tail: float) -> float:
-    """How far the truth of one more target may be from the mean estimate of `count` targets.
+    """Tell how far the truth of one more target may be from the mean estimate of `count` targets.
 
     Estimates have the variance `spread`; their sampling errors the variance own + shared, of which
     `shared` is common to all. What is true of a new target is off by what is its own and by the

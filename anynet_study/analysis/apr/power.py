@@ -198,7 +198,9 @@ def _true(plan: Plan, question: str, rho: float, others: float) -> Floats:
 def _said(
     plan: Plan, question: str, r: Floats, icc: float, studies: int, seed: int
 ) -> list[Verdicts]:
-    """What each study concludes: of all targets; of the first proxy, the best; of an average."""
+    """Return what each study concludes: of all targets; of the first proxy, the best; of an
+    average.
+    """
     errors, noise = _errors(plan, r, icc, studies, seed)
     if question == ORDER_HOLDS:
         return _orders(plan, errors, noise, seed)
@@ -239,7 +241,8 @@ def _measured_iccs(plan: Plan, icc: float, studies: int, seed: int) -> list[tupl
 
 
 def _orders(plan: Plan, errors: Floats, noise: float, seed: int) -> list[Verdicts]:
-    """Whether each study's targets keep the order of the source, where noise is `noise` all over.
+    """Tell whether each study's targets keep the order of the source, where noise is `noise` all
+    over.
 
     Its variance is known from the replicates, on each dataset by itself.
     """

@@ -28,7 +28,7 @@ Classes = NDArray[np.int64]
 
 
 def correctness(predictions: ArrayLike, labels: ArrayLike, names: object = None) -> pd.DataFrame:
-    """Whether each model is right on each image: bool DataFrame, models x images.
+    """Tell whether each model is right on each image: bool DataFrame, models x images.
 
     `predictions` (models, images) and `labels` (images,) are class numbers, `names` the models'.
     Images without a label (65535) are left out; a model without all of its predictions is refused.

@@ -160,7 +160,7 @@ def best_proxies(
     weights: pd.Series | None = None,
     share: float = 0.1,
 ) -> pd.DataFrame:
-    """How well each member of the family, the source included, stands for each target.
+    """Tell how well each member of the family, the source included, stands for each target.
 
     Returns DataFrame[target, proxy, estimate, low, high, best, n, quarter, quarter_rho,
     quarter_rho_low, quarter_rho_high, top, shared, overlap, overlap_low, overlap_high, by_chance],

@@ -146,7 +146,7 @@ def tied_ranks(intervals: pd.DataFrame) -> pd.DataFrame:
 
 
 def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """How every dataset ranks the architectures, against the reference dataset.
+    """Tell how every dataset ranks the architectures, against the reference dataset.
 
     Takes what `tied_ranks` takes. Returns DataFrame[dataset, architectures, pairs, same, tied,
     swapped, preserved, identical, tau], one row per dataset but the reference, of the architectures
@@ -235,7 +235,7 @@ def _compare(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, object]:
 
 
 def ordered_pairs(x: tuple[Floats, Floats], y: tuple[Floats, Floats]) -> tuple[int, int]:
-    """How many pairs are in the same order in x and y, and how many in reversed order.
+    """Return how many pairs are in the same order in x and y, and how many in reversed order.
 
     x and y are lower and upper ends (n,), (n,) of intervals; those that overlap have no order.
     """

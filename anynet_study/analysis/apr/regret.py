@@ -144,7 +144,7 @@ def _modelled(
         return spread * true(reliability) * chance * share(rho, reliability)
 
     def true(reliability: Floats) -> Floats:
-        """What noise leaves of the standard deviation."""
+        """Return what noise leaves of the standard deviation."""
         return np.sqrt(_of_normal(np.where(reliability > 0, reliability, np.nan)))
 
     chance = np.interp(0, GRID, expected)

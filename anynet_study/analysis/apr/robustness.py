@@ -93,7 +93,7 @@ def checked_table(
 
 
 def what_is_missing(table: pd.DataFrame) -> pd.Series:
-    """What each architecture lacks; "" where nothing."""
+    """Return what each architecture lacks; "" where nothing."""
     lacking = [", ".join(map(str, table.columns[row])) for row in table.isna().to_numpy()]
     notes = [f"no accuracy on {names}" if names else "" for names in lacking]
     return pd.Series(notes, index=table.index, dtype=object)
@@ -309,7 +309,7 @@ def _measured(
 
 
 def _beyond(measured: pd.DataFrame, region: Floats, level: float, moved: Floats) -> pd.DataFrame:
-    """What is expected of accuracies that were `_measured`, and what is beyond it.
+    """Return what is expected of accuracies that were `_measured`, and what is beyond it.
 
     `moved` (m,): standard errors of what is expected, from those of the base accuracies.
     """

@@ -140,7 +140,7 @@ def _error_label(dataset: str, metric: str) -> str:
 
 
 def _count(table: pd.DataFrame) -> str:
-    """How many models a curve rests on, and how many had no error."""
+    """Return how many models a curve rests on, and how many had no error."""
     missing = int(table["missing"].iloc[0])
     return f", n = {int(table['n'].iloc[0])}" + (f" ({missing} missing)" if missing else "")
 

@@ -157,7 +157,7 @@ def _write_significant(
 
 
 def _ink(estimate: float) -> dict[str, Any]:
-    """How a number is written on a cell of the colour of this correlation."""
+    """Tell how a number is written on a cell of the colour of this correlation."""
     ink = "white" if abs(estimate) > LIGHT_TEXT_ABOVE else "black"
     return {"ha": "center", "va": "center", "color": ink}
 

@@ -138,7 +138,7 @@ def draw_points(
 
 
 def _edge(values: pd.Series, limit: float) -> float:
-    """Where the axis ends: a margin beyond `limit`; infinity where nothing lies beyond."""
+    """Return where the axis ends: a margin beyond `limit`; infinity where nothing lies beyond."""
     if not (values > limit).any():
         return math.inf
     return limit + MARGIN * max(limit - float(values.min()), 1e-9)

@@ -53,7 +53,8 @@ def population_grid(population: pd.DataFrame, axes: Sequence[Axes] | None = None
 
 
 def population_data(population: pd.DataFrame) -> pd.DataFrame:
-    """What `population_grid` shows: one row per architecture, one column per panel, with its unit.
+    """Return what `population_grid` shows: one row per architecture, one column per panel, with its
+    unit.
 
     Costs are in millions, those of small networks in thousands.
     """

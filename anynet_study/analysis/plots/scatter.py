@@ -184,7 +184,7 @@ def _draw_correlation(figure: Figure, cell: Bbox, pair: Estimate, size: int) -> 
 
 
 def _crowded(size: int, width: float) -> bool:
-    """Whether cells of a matrix of this width (inches) are small; of four datasets never."""
+    """Tell whether cells of a matrix of this width (inches) are small; of four datasets never."""
     return size > CROWDED * max(width / style.TWO_COLUMNS, 0.5)
 
 

@@ -281,7 +281,7 @@ def _given(axes: list[Axes], count: int) -> Panels:
 
 
 def legend_columns(labels: Sequence[str], width: float, most: int = 3) -> int:
-    """How many columns of these labels fit side by side in `width` inches: 1 to `most`."""
+    """Return how many columns of these labels fit side by side in `width` inches: 1 to `most`."""
     for columns in range(min(most, len(labels)), 1, -1):
         parts = np.array_split([len(label) for label in labels], columns)
         if sum(HANDLE + CHARACTER * part.max() for part in parts) <= width:
@@ -290,7 +290,7 @@ def legend_columns(labels: Sequence[str], width: float, most: int = 3) -> int:
 
 
 def first_in_row(axes: Axes) -> bool:
-    """Whether this panel is at the left edge, where shared labels go."""
+    """Tell whether this panel is at the left edge, where shared labels go."""
     place = axes.get_subplotspec()
     return place is None or bool(place.is_first_col())
 

@@ -176,7 +176,9 @@ def _parameter_columns(population: pd.DataFrame) -> list[Data]:
 
 
 def _specifications(population: pd.DataFrame) -> Data:
-    """What an architecture has beside its stages: distinct ones, and the number of each's."""
+    """Return what an architecture has beside its stages: distinct ones, and the number of
+    each's.
+    """
     if not {"d1", "w1"} <= set(population.columns):
         return {"skeletons": None, "skeleton": None}
     strides = [f"s{stage}" for stage in stages_of(population.columns, "d")]

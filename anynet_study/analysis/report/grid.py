@@ -34,7 +34,7 @@ class Grid:
 
     @property
     def lacks_intervals(self) -> bool:
-        """Whether a cell says that it has no interval."""
+        """Tell whether a cell says that it has no interval."""
         return any(NO_INTERVAL in cell for row in self.rows for cell in row)
 
 
@@ -115,7 +115,7 @@ def _interval_of(table: pd.DataFrame) -> str:
 
 
 def _is_end(name: str, table: pd.DataFrame) -> bool:
-    """Whether a column is shown with that of its estimate."""
+    """Tell whether a column is shown with that of its estimate."""
     if name in ("low", "high"):
         return _interval_of(table) in table
     base = name.removesuffix("_low").removesuffix("_high")
@@ -186,7 +186,7 @@ def error_grid(errors: pd.DataFrame, datasets: pd.DataFrame) -> Grid:
 
 
 def dataset_grid(datasets: pd.DataFrame) -> Grid:
-    """What the networks were trained and tested on."""
+    """Return what the networks were trained and tested on."""
     rows = [
         [
             row["dataset"],

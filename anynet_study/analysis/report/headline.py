@@ -51,7 +51,7 @@ class Headline:
 
     @property
     def named(self) -> bool:
-        """Whether rows have room for names."""
+        """Tell whether rows have room for names."""
         return self.step >= NAMED
 
 

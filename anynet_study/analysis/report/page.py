@@ -71,7 +71,7 @@ class Block:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show below the heading and the text."""
+        """Tell whether there is nothing to show below the heading and the text."""
         shown = (self.absent, self.figures, self.items, self.code)
         return not (any(shown) or self.table or self.folded)
 
@@ -236,7 +236,7 @@ def analysis_block(
     figures: Mapping[str, DrawnFigure],
     said: Collection[str] = (),
 ) -> Block:
-    """What the page shows of one analysis: its table, open or folded, and its figures.
+    """Return what the page shows of one analysis: its table, open or folded, and its figures.
 
     Remarks that the section has `said` already are left out.
     """

@@ -95,7 +95,7 @@ def count_failures(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_sampling(text: str) -> dict[str, str]:
-    """How the population was drawn, from the JSON that `Population` keeps."""
+    """Tell how the population was drawn, from the JSON that `Population` keeps."""
     sampling = _mapping(text)
     space = sampling.get("space", {})
     declared = {key.replace("_", " "): str(value) for key, value in space.items() if value}

@@ -75,7 +75,8 @@ def quality(labels: Sequence[tuple[str, ...]], truth: Sequence[str] | None) -> Q
 def class_quality(
     labels: Sequence[tuple[str, ...]], truth: Sequence[str], level: float = 0.95
 ) -> "pd.DataFrame":
-    """How good the labels of each true class are (paper 5, Figures 18 and 19), the worst first.
+    """Tell how good the labels of each true class are (paper 5, Figures 18 and 19), the worst
+    first.
 
     Returns DataFrame[class, captions, labelled, accuracy, low, high, utilisation] in percent:
     accuracy is the share of its labelled captions that have it as a label, with its

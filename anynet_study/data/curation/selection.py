@@ -106,7 +106,7 @@ def _check_enough(name: str, there: int, needed: int, strategy: Strategy, thresh
 
 
 def _quotas(shares: NDArray[np.float64], count: int, key: tuple[object, ...]) -> Indices:
-    """How many of `count` each bin gets; the mean over draws is the bin's exact share."""
+    """Return how many of `count` each bin gets; the mean over draws is the bin's exact share."""
     ends = np.concatenate([[0.0], np.cumsum(shares)]) * count
     ends[-1] = count
     start = float(seeded_uniform((1,), "bins of selection", *key)[0])

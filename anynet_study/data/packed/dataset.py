@@ -110,7 +110,7 @@ class PackedDataset:
 
     @property
     def form(self) -> Form:
-        """How images were fitted and are stored."""
+        """Tell how images were fitted and are stored."""
         return Form(self.size, self.meta.resize or self.size, self.meta.store)
 
     @property
@@ -119,12 +119,12 @@ class PackedDataset:
 
     @property
     def multi_label(self) -> bool:
-        """Whether an image can have several classes."""
+        """Tell whether an image can have several classes."""
         return self.meta.multi_label
 
     @property
     def test_only(self) -> bool:
-        """Whether there are no training images."""
+        """Tell whether there are no training images."""
         return self.meta.train.images == 0
 
     def counts(self, split: Split) -> SplitCounts:

@@ -46,7 +46,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 
 def has_digests(folder: Path) -> bool:
-    """Whether the folder has digests. Datasets of older versions have none."""
+    """Tell whether the folder has digests. Datasets of older versions have none."""
     return (folder / DIGESTS).exists()
 
 

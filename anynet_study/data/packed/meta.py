@@ -63,7 +63,7 @@ class Duplicates(_Frozen):
     within_test: int
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Tell whether there are any."""
         return any((self.test_in_train, self.within_train, self.within_test))
 
 
@@ -105,7 +105,7 @@ class Meta(_Frozen):
 
     @property
     def grouped(self) -> bool:
-        """Whether the test split was drawn by groups of images, which the manifest names."""
+        """Tell whether the test split was drawn by groups of images, which the manifest names."""
         return self.holdout is not None and self.holdout.grouped
 
 

@@ -237,7 +237,7 @@ def _label_array(examples: Sequence[Example], classes: int, multi_label: bool) -
 
 
 def _bytes(store: Store, images: int, size: int) -> int:
-    """What images take on the disk, of JPEG files at least."""
+    """Return what images take on the disk, of JPEG files at least."""
     pixels = size**2 * 3
     return images * (pixels if store == "raw" else JPEG_BYTES + int(JPEG_SHARE * pixels))
 

@@ -61,7 +61,7 @@ class Account(BaseModel):
 
 
 def account_of(source: Source, listing: Listing) -> Account:
-    """What was understood of `source`."""
+    """Return what was understood of `source`."""
     test = listing.test
     examples = [*listing.train, *(test or [])]
     images = {"train": len(listing.train)} | ({} if test is None else {"test": len(test)})

@@ -134,7 +134,7 @@ def _are_labels(array: Array) -> bool:
 
 
 def _count(labels: Array) -> int:
-    """How many images they are of: MATLAB has rows or columns of labels."""
+    """Return how many images they are of: MATLAB has rows or columns of labels."""
     return max(labels.shape) if 1 in labels.shape else len(labels)
 
 

@@ -109,7 +109,7 @@ class _Form(NamedTuple):
 
 
 def _chosen_labels(source: Source, is_10: bool) -> str:
-    """Which of CIFAR-100's labels are to be read; CIFAR-10 has one kind."""
+    """Tell which of CIFAR-100's labels are to be read; CIFAR-10 has one kind."""
     chosen = source.choices.labels
     if is_10 and chosen is not None:
         raise UserError("--labels: CIFAR-10 has one kind of labels")

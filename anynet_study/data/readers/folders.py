@@ -56,7 +56,9 @@ def read_classes(
 
 
 def _without_images(folder: Folder) -> str:
-    """What is in a folder that has no image: nothing, or files of a kind that is not read."""
+    """Return what is in a folder that has no image: nothing, or files of a kind that is not
+    read.
+    """
     files = [name for _, _, name in folder.below()]
     if not files:
         return f"is empty; --ignore {quote(folder.name)} leaves it out"
@@ -116,7 +118,7 @@ def hold_classes(root: Folder) -> bool:
 
 
 def _directly(folder: Folder) -> bool:
-    """Whether most images of a folder are directly in it."""
+    """Tell whether most images of a folder are directly in it."""
     if folder.first_image() is None:
         return False
     if not any(map(Folder.holds_images, folder.folders.values())):
@@ -126,7 +128,7 @@ def _directly(folder: Folder) -> bool:
 
 
 def _in_one_folder_each(folders: list[Folder]) -> bool:
-    """Whether each has one folder, called alike in all and as no class, with images in it."""
+    """Tell whether each has one folder, called alike in all and as no class, with images in it."""
     inner = {(*folder.folders,) for folder in folders}
     if len(inner) != 1 or len(names := next(iter(inner))) != 1 or not no_classes(names):
         return False
@@ -148,7 +150,7 @@ def class_folders(source: Source, root: Folder) -> Listing:
 
 
 def _has_classes(folder: Folder) -> bool:
-    """Whether `folder` holds class folders with images."""
+    """Tell whether `folder` holds class folders with images."""
     return any(map(Folder.holds_images, folder.folders.values()))
 
 

@@ -156,7 +156,7 @@ def _parts_of_folders(rows: Rows) -> Rows:
 
 
 def _sources(tables: list[ImageTable]) -> dict[str, Any]:
-    """Where classes, splits and groups come from, for the account."""
+    """Return where classes, splits and groups come from, for the account."""
     files = ", ".join(_alike(table.file for table in tables).values())
     splits = next((t.split for t in tables if t.split), None)
     groups = next((t.group for t in tables if t.group), None)
@@ -182,7 +182,7 @@ def _repeating(tables: list[ImageTable]) -> list[str]:
 
 
 def tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
-    """What the tables say that are there, and how to say more."""
+    """Return what the tables say that are there, and how to say more."""
     told = [f"{t.file} has {', '.join(t.names)} ({t.words()})" for t in tables]
     told += [f"{file} {why}" for file, why in others.items()]
     how = "--label-column NAME says which column holds the classes, --image-column NAME the images"
@@ -327,7 +327,7 @@ def _of_other_images(source: Source, root: Folder, table: ImageTable, rows: Rows
 
 
 def _agrees(source: Source, root: Folder, table: ImageTable, rows: Rows) -> bool:
-    """Whether each class of the table is one of the folders, by whatever name."""
+    """Tell whether each class of the table is one of the folders, by whatever name."""
     candidates = [table.labels, *((column,) for column in table.contrary)]
     found = [read_rows(source, root, [replace(table, labels=labels)]) for labels in candidates]
     return any(
@@ -438,12 +438,12 @@ def _without_twins(source: Source, listing: Listing, rows: Rows) -> Rows:
 
 
 def _may_hold_classes(root: Folder) -> bool:
-    """Whether folders may be classes if that is said: several with images, at any depth."""
+    """Tell whether folders may be classes if that is said: several with images, at any depth."""
     return sum(folder.holds_images() for folder in root.folders.values()) > 1
 
 
 def deeper(root: Folder) -> list[str]:
-    """What to try where images lie deeper than in class folders."""
+    """Return what to try where images lie deeper than in class folders."""
     holding = [folder for folder in root.folders.values() if folder.holds_images()]
     if len(holding) < 2:
         return []

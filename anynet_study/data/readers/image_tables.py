@@ -60,11 +60,11 @@ class ImageTable:
 
     @property
     def form(self) -> tuple[object, ...]:
-        """What tables have in common that together are one."""
+        """Return what tables have in common that together are one."""
         return form_of(self.file), self.names, self.labels
 
     def words(self) -> str:
-        """What its columns are taken for."""
+        """Return what its columns are taken for."""
         told = [f"images in column {self.image!r}"]
         if len(self.labels) == 1:
             told += [f"classes in {self.labels[0]!r}"]
@@ -77,7 +77,7 @@ class ImageTable:
         return ", ".join(told)
 
     def marks(self) -> list[tuple[bool, ...]]:
-        """Whether each image has each class, where each class is a column."""
+        """Tell whether each image has each class, where each class is a column."""
         return _marks(map(self.column, self.labels))
 
     def column(self, name: str) -> list[str]:
@@ -198,7 +198,9 @@ def _understood(
 
 
 def _places(root: Folder, path: str) -> list[Folder]:
-    """Where the images of a table may be: beside it, or else in the folder of its part, or any."""
+    """Return where the images of a table may be: beside it, or else in the folder of its part,
+    or any.
+    """
     folder = root
     for name in PurePosixPath(path).parts[:-1] if "*" not in path else ():
         folder = folder.folders[name]
@@ -316,13 +318,13 @@ def _with_columns(
 
 
 def _are_parts(cells: Sequence[str]) -> bool:
-    """Whether a column says nothing but parts of a dataset, and more than one."""
+    """Tell whether a column says nothing but parts of a dataset, and more than one."""
     found = {names.part_of(cell) for cell in {*cells}}
     return len(found) > 1 and None not in found
 
 
 def _measures(cells: list[str]) -> bool:
-    """Whether a column holds numbers, some of them with decimals: a measurement, no class."""
+    """Tell whether a column holds numbers, some of them with decimals: a measurement, no class."""
     known = [number(cell) for cell in cells if not is_missing(cell)]
     return bool(known) and all(map(math.isfinite, known)) and any(value % 1 for value in known)
 
@@ -341,7 +343,7 @@ def _unless_none(header: Sequence[str], chosen: str | None, known: Sequence[str]
 
 
 def one_to_one(pairs: set[tuple[Any, Any]]) -> bool:
-    """Whether each first part has one second part, and the other way round."""
+    """Tell whether each first part has one second part, and the other way round."""
     return len({a for a, _ in pairs}) == len(pairs) == len({b for _, b in pairs})
 
 
@@ -369,7 +371,7 @@ def _labels(
 
 
 def _is_index(name: str, cells: Sequence[str]) -> bool:
-    """Whether a column counts the rows, as that of a data frame's index does."""
+    """Tell whether a column counts the rows, as that of a data frame's index does."""
     counts = ([str(n + first) for n in range(len(cells))] for first in (0, 1))
     return normal_form(name) in names.INDEX and (bool(name) or [*cells] in [*counts])
 
@@ -383,12 +385,12 @@ def _flags(free: Sequence[str], cells: Mapping[str, list[str]]) -> tuple[str, ..
 
 
 def _marks(columns: Iterable[Sequence[str]]) -> list[tuple[bool, ...]]:
-    """Whether each row has a yes, by column."""
+    """Tell whether each row has a yes, by column."""
     return [tuple(cell.lower() in YES for cell in row) for row in zip(*columns, strict=True)]
 
 
 def _repeats(name: str, cells: Sequence[str]) -> bool:
-    """Whether a column looks like ids, and ids come several times."""
+    """Tell whether a column looks like ids, and ids come several times."""
     words = set(normal_form(name).split("_"))
     known = column_called([name], names.GROUP) is not None
     return (known or bool(words & names.ID_WORDS)) and 1 < len({*cells}) <= len(cells) / 1.5

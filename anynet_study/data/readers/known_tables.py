@@ -21,7 +21,7 @@ from anynet_study.data.source.tree import Folder
 
 
 def _has_columns(source: Source, root: Folder, table: str, columns: Sequence[str]) -> bool:
-    """Whether `root` has the `table`, with these columns."""
+    """Tell whether `root` has the `table`, with these columns."""
     return table in root.files and set(columns) <= set(columns_of(source, root.join(table)))
 
 

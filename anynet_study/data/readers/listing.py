@@ -92,7 +92,7 @@ class Listing:
         files: int | None = None,
         **more: Any,
     ) -> Self:
-        """What is in `root`, with the examples sorted by name.
+        """Return what is in `root`, with the examples sorted by name.
 
         `files`: how many of its files were read, by default one per example; others are ignored.
         """
@@ -106,7 +106,7 @@ class Listing:
         return [self.classes[label] for label in (example.label, *example.also)]
 
     def encoded(self, source: Source | None, example: Example) -> Encoded:
-        """What `example` is decoded from; `source` may be None where it is an array."""
+        """Return what `example` is decoded from; `source` may be None where it is an array."""
         if example.pixels is not None:
             return example.pixels
         assert source is not None

@@ -169,5 +169,5 @@ def no_classes(names: Collection[str]) -> list[str]:
 
 
 def tells(path: str, telling: Collection[str] = TELLING) -> bool:
-    """Whether the name of a file says that parts or classes are in it."""
+    """Tell whether the name of a file says that parts or classes are in it."""
     return not {*telling}.isdisjoint(_words(PurePosixPath(path).stem))

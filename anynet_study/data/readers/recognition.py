@@ -53,7 +53,8 @@ OF_GROUPS = (r"([^/]+)\.rf\.", r"([^/]*\d[^/]*)[_. -][A-Za-z]*\d+\.\w+$")
 
 
 def read_source(source: Source, name: str = "") -> tuple[Source, Listing]:
-    """What is in `source`, to be called `name`: as its choices say, or else as anybody's images.
+    """Return what is in `source`, to be called `name`: as its choices say, or else as anybody's
+    images.
 
     Archives in it are opened if it cannot be read without, or if one is called like a test split
     that is not there; the source returned is the one that the listing is of. UserError in one line,
@@ -259,7 +260,7 @@ def _unread(source: Source) -> list[str]:
 
 
 def _tables_told(source: Source) -> str:
-    """What the tables of a source that has images say, and how to say more."""
+    """Return what the tables of a source that has images say, and how to say more."""
     try:
         found, others = find_tables(source, source.tree, all_of_them=True)
     except UserError as error:

@@ -88,7 +88,7 @@ def _json_records(where: str, content: Any) -> Csv:
 
 
 def _annotated(where: str, content: dict[str, Any]) -> list[dict[str, Any]]:
-    """What COCO's annotations say of each image, and their categories in `category`."""
+    """Return what COCO's annotations say of each image, and their categories in `category`."""
     found: dict[Any, dict[str, None]] = defaultdict(dict)
     try:
         names = {row["id"]: str(row["name"]) for row in content["categories"]}
@@ -139,7 +139,9 @@ def checked_id(where: str, identifier: str) -> str:
 
 
 def read_json(source: Source, name: str) -> Any:
-    """What the file `name`, a path from the source, holds; UserError if it is not whole JSON."""
+    """Return what the file `name`, a path from the source, holds; UserError if it is not whole
+    JSON.
+    """
     try:
         return json.loads(source.member(name).read(JSON_BYTES))
     except (ValueError, RecursionError) as error:

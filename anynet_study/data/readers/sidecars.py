@@ -20,7 +20,7 @@ MOST_BYTES = 1 << 20
 
 
 def key_of(name: str) -> str:
-    """What files of one image have in common: WebDataset's name up to the first dot."""
+    """Return what files of one image have in common: WebDataset's name up to the first dot."""
     return name.partition(".")[0]
 
 
@@ -54,7 +54,7 @@ def sidecar_records(source: Source, root: Folder) -> Iterator[tuple[str, Csv | s
 
 
 def _rows(source: Source, root: Folder, folder: Folder, sides: list[str]) -> list[dict[str, str]]:
-    """What files say of each image of a folder."""
+    """Return what files say of each image of a folder."""
     images: dict[str, list[str]] = defaultdict(list)
     for name in filter(folder.is_image, folder.files):
         images[key_of(name)].append(name)
@@ -72,7 +72,7 @@ def _rows(source: Source, root: Folder, folder: Folder, sides: list[str]) -> lis
 
 
 def _said(source: Source, path: str) -> dict[str, str]:
-    """What one file says, by column."""
+    """Return what one file says, by column."""
     try:
         content = source.member(path).read(MOST_BYTES).decode()
         if path.lower().endswith(".cls"):

@@ -49,7 +49,7 @@ class Rows:
 
 
 def read_rows(source: Source, root: Folder, tables: Sequence[ImageTable]) -> Rows:
-    """What `tables` say of the images, each of which is in one row.
+    """Return what `tables` say of the images, each of which is in one row.
 
     Rows of an image that is not there are broken. One that repeats what an earlier one says, as
     each box of a class in an image does, is counted.
@@ -137,7 +137,7 @@ def _in_cells(where: str, table: ImageTable, separator: str | None) -> list[tupl
 
 
 def _are_tags(cells: set[str]) -> bool:
-    """Whether cells are sets of words, of which some hold others: clear haze, clear haze road.
+    """Tell whether cells are sets of words, of which some hold others: clear haze, clear haze road.
 
     One word alone in another cell may be a name of a class in a longer one (bear, brown bear).
     """
@@ -147,7 +147,7 @@ def _are_tags(cells: set[str]) -> bool:
 
 
 def _mark(cells: set[str]) -> str | None:
-    """What seems to be between several classes in a cell."""
+    """Return what seems to be between several classes in a cell."""
     for mark in MARKS:
         joined = [cell for cell in cells if re.search(rf"\S\s*\{mark}\s*\S", cell)]
         if joined and len(cells) > len({p.strip() for cell in cells for p in cell.split(mark)}):
@@ -246,5 +246,7 @@ def listing_of(
 
 
 def _is_placeholder(test: Sequence[Example], train: Sequence[Example]) -> bool:
-    """Whether all of several test images have one class, where those of training have several."""
+    """Tell whether all of several test images have one class, where those of training have
+    several.
+    """
     return len(test) > 1 and len({e.label for e in test}) == 1 < len({e.label for e in train})

@@ -56,7 +56,7 @@ Report = Callable[[int], None]
 
 
 def is_archive(name: str) -> bool:
-    """Whether a file is called like an archive that is read."""
+    """Tell whether a file is called like an archive that is read."""
     return archive_stem(name) != name
 
 
@@ -99,7 +99,7 @@ class Budget:
 def unpack(
     archive: Member, name: str, target: Path, budget: Budget, report: Report = lambda read: None
 ) -> dict[str, Member]:
-    """Where the contents of all files in `archive` are, by their names.
+    """Return where the contents of all files in `archive` are, by their names.
 
     Of a plain tar they stay where they are. Otherwise they are written one after the other to the
     new file `target`: not one file per member, so that nothing in an archive can choose where it

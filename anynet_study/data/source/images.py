@@ -86,7 +86,7 @@ def _check_length(image: Image.Image, length: int) -> None:
 
 
 def is_upright(image: Image.Image) -> bool:
-    """Whether its EXIF data, if it has any, leave it as it is."""
+    """Tell whether its EXIF data, if it has any, leave it as it is."""
     return bool(image.getexif().get(ExifTags.Base.Orientation, 1) == 1)
 
 
@@ -117,7 +117,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _is_alpha(image: Image.Image) -> bool:
-    """Whether most pixels of a fourth channel are opaque or transparent, or all alike.
+    """Tell whether most pixels of a fourth channel are opaque or transparent, or all alike.
 
     Else it is another band, such as near infrared, which GDAL writes as alpha by default.
     """
@@ -138,7 +138,7 @@ class Peculiar(NamedTuple):
 
 
 def peculiar(content: bytes) -> Peculiar:
-    """What is unusual of the bytes of an image file, as far as they can be read."""
+    """Return what is unusual of the bytes of an image file, as far as they can be read."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:

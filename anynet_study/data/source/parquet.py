@@ -34,7 +34,9 @@ def _opened(file: IO[bytes], most: int) -> pq.ParquetFile:
 
 
 def _holds_images(kind: pa.DataType) -> bool:
-    """Whether cells of this type are files: bytes, or bytes with a path, as Hugging Face has."""
+    """Tell whether cells of this type are files: bytes, or bytes with a path, as Hugging Face
+    has.
+    """
     if pa.types.is_struct(kind):
         return {"bytes", "path"} <= {field.name for field in kind}
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
@@ -48,7 +50,7 @@ def _columns(file: pq.ParquetFile) -> tuple[list[str], list[str]]:
 
 
 def _place(images: list[str], column: str, row: int) -> str:
-    """Where an image is in the folder of its file, without ending."""
+    """Return where an image is in the folder of its file, without ending."""
     return f"{row:07d}" if len(images) == 1 else f"{column}/{row:07d}"
 
 
@@ -102,7 +104,7 @@ def records_of(file: IO[bytes], folder: str, most: int) -> Csv:
 
 
 def _features(schema: pa.Schema) -> dict[str, Any]:
-    """What Hugging Face notes of the columns."""
+    """Return what Hugging Face notes of the columns."""
     noted = (schema.metadata or {}).get(b"huggingface", b"{}")
     try:
         features = json.loads(noted)["info"]["features"]

@@ -66,7 +66,7 @@ class Choices:
         return {word.strip(): part for word, _, part in pairs}
 
     def chosen(self) -> dict[str, str]:
-        """What was chosen, by option name, as text."""
+        """Return what was chosen, by option name, as text."""
         values = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: str(value) for name, value in values if value is not None}
 
@@ -116,7 +116,7 @@ class Source:
         return self.members.get(name) or Member(f"{self.path}/{name}")
 
     def where(self, name: str) -> str:
-        """What to call the file or folder `name` in a message."""
+        """Return what to call the file or folder `name` in a message."""
         return f"{self.path}/{name}" if name else str(self.path)
 
     def prepare(self) -> None:

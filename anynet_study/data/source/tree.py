@@ -22,13 +22,13 @@ PLACEHOLDER = re.compile(r"(image|photo)[ _-]?not[ _-]?found\.\w+", re.IGNORECAS
 
 
 def is_litter(name: str) -> bool:
-    """Whether a file or folder is something of an operating system, or hidden."""
+    """Tell whether a file or folder is something of an operating system, or hidden."""
     known = name.lower() in LITTER or PLACEHOLDER.fullmatch(name) is not None
     return known or name.startswith((".", "~$"))
 
 
 def is_image(name: str) -> bool:
-    """Whether a file is called like an image; what it holds is the decoder's to say."""
+    """Tell whether a file is called like an image; what it holds is the decoder's to say."""
     return name.lower().endswith(IMAGE_SUFFIXES)
 
 
@@ -72,7 +72,7 @@ class Folder:
         return next((folder.join(file) for _, folder, file in self.below() if file == name), None)
 
     def is_image(self, name: str) -> bool:
-        """Whether a file of this folder is an image, by its name or else its first bytes."""
+        """Tell whether a file of this folder is an image, by its name or else its first bytes."""
         return is_image(name) or name in self.unnamed
 
     def images(self, root: "Folder | None" = None) -> list[str]:
@@ -90,7 +90,7 @@ class Folder:
         return next(filter(self.is_image, self.files), None)
 
     def holds_images(self) -> bool:
-        """Whether there is an image at any depth."""
+        """Tell whether there is an image at any depth."""
         return any(folder.first_image() is not None for folder in self.walk())
 
     def count(self) -> int:
@@ -152,12 +152,12 @@ def tree_of_folder(path: Path, called: str = "") -> Folder:
 
 
 def _leads_nowhere(entry: "os.DirEntry[str]") -> bool:
-    """Whether it is a link to a file that is not there: an image that was not fetched."""
+    """Tell whether it is a link to a file that is not there: an image that was not fetched."""
     return entry.is_symlink() and not os.path.exists(entry.path)
 
 
 def _second_name(entry: "os.DirEntry[str]") -> bool:
-    """Whether it is a link to a file of its own folder: that file's second name."""
+    """Tell whether it is a link to a file of its own folder: that file's second name."""
     return (
         entry.is_symlink() and os.sep not in os.readlink(entry.path) and os.path.isfile(entry.path)
     )

@@ -56,7 +56,7 @@ class Watch:
         self._told: dict[str, tuple[float, Life]] = {}
 
     def life(self, claimed: "Claimed") -> Life:
-        """Whether a worker lives, or did a second ago."""
+        """Tell whether a worker lives, or did a second ago."""
         now, (then, life) = time.monotonic(), self._told.get(claimed.job_id, (-inf, "unknown"))
         if now >= then + LOOK_SECONDS:
             life = self._look(claimed, now)
@@ -78,7 +78,9 @@ class Watch:
 
 
 def _sign(path: Path) -> tuple[int, int]:
-    """What changes with each sign of life; by opening the file, for NFS then asks its server."""
+    """Return what changes with each sign of life; by opening the file, for NFS then asks its
+    server.
+    """
     try:
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
@@ -129,7 +131,7 @@ class Claims(AbstractContextManager["Claims"]):
                     path.unlink()
 
     def take(self, run_id: str) -> bool:
-        """Whether a run is ours now: nobody else is at it, or who was is lost."""
+        """Tell whether a run is ours now: nobody else is at it, or who was is lost."""
         self.others.pop(run_id, None)
         with self._lock:
             self._recorded.pop(run_id, None)
@@ -155,7 +157,7 @@ class Claims(AbstractContextManager["Claims"]):
         return run_id not in self.others
 
     def holds(self, run_id: str) -> bool:
-        """Whether a run that was taken is ours still: we were not taken for lost meanwhile."""
+        """Tell whether a run that was taken is ours still: we were not taken for lost meanwhile."""
         if run_id not in self._held:
             return not self._me
         path = self._held[run_id]
@@ -175,5 +177,5 @@ class Claims(AbstractContextManager["Claims"]):
                     self._held.pop(run_id).unlink(missing_ok=True)
 
     def may_be_free_soon(self) -> bool:
-        """Whether a run that was not taken is perhaps with a worker that is lost."""
+        """Tell whether a run that was not taken is perhaps with a worker that is lost."""
         return any(self._watch.life(one) != "lives" for one in self.others.values())

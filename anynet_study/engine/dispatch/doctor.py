@@ -114,7 +114,7 @@ def probe_slurm() -> Iterator[ProbeResult]:
 
 
 def _number(check: str, number: int) -> tuple[str, str, Level]:
-    """What a number among Slurm's settings means: what is found, advice, level."""
+    """Return what a number among Slurm's settings means: what is found, advice, level."""
     if check == "MaxArraySize" and not number:
         return "0: no arrays", "launch submits job by job: slower", "note"
     if check == "MaxArraySize":
@@ -261,7 +261,7 @@ def mount_of(folder: Path) -> tuple[str, Path]:
 
 
 def probe_place(folder: Path) -> ProbeResult:
-    """Where the folder is, and whether other machines can see it."""
+    """Return where the folder is, and whether other machines can see it."""
     if not folder.is_dir():
         advice = "make it, or name another"
         return ProbeResult("folder", f"{folder} is not there", advice, "problem")

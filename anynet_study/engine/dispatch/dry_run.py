@@ -76,7 +76,9 @@ class Begun:
 
 
 def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: Site) -> Begun:
-    """What the study of a sweep has finished, and what it changes of it; `kept`: `load_dataset`."""
+    """Return what the study of a sweep has finished, and what it changes of it; `kept`:
+    `load_dataset`.
+    """
     cost, study = expected_on(sweep.launch, site), StudyFolder.of(sweep)
     reader = JournalReader(study.journals)
     recorded = reader.read()
@@ -105,7 +107,9 @@ def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: 
 
 
 def kind_of(run: PlannedRun) -> Kind:
-    """What tells a run from others. Trials of one rung are alike: who goes on is not known yet."""
+    """Return what tells a run from others. Trials of one rung are alike: who goes on is not
+    known yet.
+    """
     rung = run.trial.rung if run.trial else 0
     recipe = stated(run.recipe) if rung or (run.trial and run.replicate) else run.recipe
     return run.place, run.dataset, recipe, rung, run.replicate
@@ -123,14 +127,14 @@ def left_of(plan: Plan, done: Counter[Kind]) -> list[PlannedRun]:
 
 
 def asked_site(launch: Launch) -> Site:
-    """What a Slurm that answers soon tells of itself; its usual limits without one."""
+    """Return what a Slurm that answers soon tells of itself; its usual limits without one."""
     return Site.ask(PATIENCE) if launch.cluster == "slurm" else Site()
 
 
 def forecast(
     study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun], site: Site
 ) -> SlurmForecast:
-    """What a launch of `runs` would be, if as many jobs ran at once as are allowed to."""
+    """Return what a launch of `runs` would be, if as many jobs ran at once as are allowed to."""
     work = [sum(run.seconds for run in job) for job in pack_jobs(sweep.launch, runs)]
     options, script = first_script(study, sweep, site, max(work), len(work))
     on_gpu = asks_for_gpu(sweep.launch.slurm)
@@ -157,5 +161,5 @@ def forecast(
 
 
 def _starts(seconds: float, minutes: int, warning: int) -> int:
-    """How often a job starts up: anew after each time limit."""
+    """Tell how often a job starts up: anew after each time limit."""
     return max(1, ceil(seconds / (60 * minutes - warning)))

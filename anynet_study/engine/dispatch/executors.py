@@ -60,7 +60,9 @@ DEVICES = (
 
 
 def cluster_of(executor: Any) -> Cluster:
-    """Where an executor has its jobs run; none: wherever it likes. UserError for what is none."""
+    """Return where an executor has its jobs run; none: wherever it likes. UserError for what is
+    none.
+    """
     kinds: dict[type, Cluster] = {
         submitit.SlurmExecutor: "slurm",
         submitit.DebugExecutor: "debug",

@@ -62,12 +62,12 @@ class Ending:
 
     @property
     def unexplained(self) -> bool:
-        """Whether nobody said why it was killed: for want of memory, it may be."""
+        """Tell whether nobody said why it was killed: for want of memory, it may be."""
         return (self.kind, self.words) == KILLED
 
 
 def ending(logs: Path, job: SubmittedJob) -> Ending | None:
-    """How a job that is not alive ended; None if it never began.
+    """Tell how a job that is not alive ended; None if it never began.
 
     `logs`: the study's folder of logs.
     """
@@ -107,7 +107,7 @@ def tail(path: Path, start: int = 0) -> str:
 
 
 def host_in(log: Path) -> str:
-    """Where a job ran, as submitit writes at the beginning of its log; "" if it did not."""
+    """Return where a job ran, as submitit writes at the beginning of its log; "" if it did not."""
     with open_regular(log) as file:
         found = re.search(rb"\bhostname=([^,)\s]+)", file.read(HEAD_BYTES))
     return found[1].decode("utf-8", "replace") if found else ""
@@ -195,7 +195,9 @@ def unfinished_jobs(
 
 
 def out_of_memory_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
-    """How often this machine has killed a process for want of memory; 0 where it does not say."""
+    """Tell how often this machine has killed a process for want of memory; 0 where it does not
+    say.
+    """
     try:
         lines = vmstat.read_text(encoding="ascii").splitlines()
     except OSError:

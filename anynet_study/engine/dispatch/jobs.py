@@ -71,7 +71,9 @@ def list_jobs(
 
 
 def _is_over(run_id: str, job: SubmittedJob, recorded: Recorded) -> bool:
-    """Whether a run is recorded, and not only as the failure for which the job tries it again."""
+    """Tell whether a run is recorded, and not only as the failure for which the job tries it
+    again.
+    """
     if recorded.runs.get(run_id) != "failed":
         return run_id in recorded.runs
     return recorded.failures[run_id][-1].ended > job.started
@@ -89,11 +91,11 @@ class JobLog:
 
     @classmethod
     def of(cls, study: StudyFolder, job: SubmittedJob, run_id: str = "") -> "JobLog":
-        """Where a job's log is, or will be."""
+        """Return where a job's log is, or will be."""
         return cls(job, job.log(study.logs, "out"), job.log(study.logs, "err"), run_id)
 
     def lines(self, err: bool = False) -> list[str]:
-        """What the worker wrote, or of that what tells of the run that was asked for.
+        """Return what the worker wrote, or of that what tells of the run that was asked for.
 
         `err`: what else it printed, as errors of libraries, whatever run that tells of.
         """

@@ -89,12 +89,12 @@ def classify(error: BaseException) -> FailureKind:
 
 
 def is_unwell(error: BaseException) -> bool:
-    """Whether an exception says that the GPU, its driver or the machine is not well."""
+    """Tell whether an exception says that the GPU, its driver or the machine is not well."""
     return any(words in str(error).lower() for words in UNWELL)
 
 
 def disk_is_full(error: BaseException) -> bool:
-    """Whether an exception, or one that it came of, says that a disk or a quota is full."""
+    """Tell whether an exception, or one that it came of, says that a disk or a quota is full."""
     return any(
         isinstance(cause, OSError) and cause.errno in FULL_DISK for cause in _with_causes(error)
     )
@@ -232,7 +232,7 @@ def evaluation_of(
 
 
 def _common(run: PlannedRun, engine: Engine, backend: Backend) -> dict[str, Any]:
-    """What a row says of every run that this process trained, however it ended."""
+    """Return what a row says of every run that this process trained, however it ended."""
     return {
         **run.named(),
         "host": socket.gethostname(),

@@ -128,7 +128,9 @@ def _priced_for(study: OpenStudy, executor: Executor) -> OpenStudy:
 
 
 def finished_by_others(study: OpenStudy) -> bool:
-    """Whether nothing is left to do, and this user, who may ask, may not write to the study."""
+    """Tell whether nothing is left to do, and this user, who may ask, may not write to the
+    study.
+    """
     if os.access(study.folder.folder, os.W_OK):
         return False
     recorded = Recorded.read(study.folder.journals)

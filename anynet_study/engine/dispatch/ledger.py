@@ -55,7 +55,7 @@ class SubmittedJob:
     logs: str = ""
 
     def log(self, logs: Path, kind: Literal["out", "err"]) -> Path:
-        """What its worker wrote, as submitit names it; `logs`: the study's folder of logs.
+        """Return what its worker wrote, as submitit names it; `logs`: the study's folder of logs.
 
         submitit knows a local worker by its process id. Logs beside Slurm's are of a time when
         local workers were not started by submitit.
@@ -70,7 +70,7 @@ class SubmittedJob:
 
     @property
     def is_of_here(self) -> bool:
-        """Whether its process, of a local job, can be seen from here."""
+        """Tell whether its process, of a local job, can be seen from here."""
         of_this_system = self.mark.split()[:1] in ([], [this_system()])
         return self.host == socket.gethostname() and of_this_system
 
@@ -171,7 +171,7 @@ def arrival(pid: int, token: str) -> SubmittedJob:
 
 
 def logs_name(logs: Path, folder: Path) -> str:
-    """How the ledger names the `folder` of an executor, by the study's own of `logs`.
+    """Tell how the ledger names the `folder` of an executor, by the study's own of `logs`.
 
     A study may be moved; "" is the folder itself.
     """
@@ -221,7 +221,8 @@ def note_taken(folder: Path, job_id: str, run_ids: Iterable[str]) -> None:
 
 
 def last_call(folder: Path) -> Call | None:
-    """What the last launch left for workers that come by themselves, with runs of all launches.
+    """Return what the last launch left for workers that come by themselves, with runs of all
+    launches.
 
     A failed run that was tried again meanwhile has failed more often than a retry says.
     """
@@ -297,7 +298,9 @@ def live_jobs(study: StudyFolder, recorded: Collection[str] = ()) -> list[LiveJo
 
 
 def _lives(job: SubmittedJob, logs: Path, now: float) -> bool:
-    """Whether a worker that is no job of Slurm's lives; `now`: `time_at` the folder of logs."""
+    """Tell whether a worker that is no job of Slurm's lives; `now`: `time_at` the folder of
+    logs.
+    """
     if job.is_of_here:
         return job.process is not None
     quiet = silence(logs, job.job_id, now)

@@ -152,7 +152,7 @@ class _LocalTraining:
         return start_worker(self.study, code, number, attached=True, records=self.reader.records)
 
     def _is_to_be_replaced(self, worker: LocalWorker) -> bool:
-        """Whether a worker did not leave in order, but got somewhere: a run, or a record.
+        """Tell whether a worker did not leave in order, but got somewhere: a run, or a record.
 
         What it was at is blamed, for it was not ended by us.
         """

@@ -108,7 +108,7 @@ class OpenStudy:
 
     @cached_property
     def changed_keys(self) -> Mapping[str, tuple[str, str]]:
-        """What the sweep changes of that in the study's folder (`Sweep.changes_since`)."""
+        """Return what the sweep changes of that in the study's folder (`Sweep.changes_since`)."""
         if not self.folder.sweep_file.exists():
             return {}
         return self.sweep.changes_since(self.folder.sweep())
@@ -138,7 +138,7 @@ class OpenStudy:
         return ""
 
     def changes(self, recorded: Recorded) -> "Changes | None":
-        """What the sweep changes of the study; None where every run of it stays in use."""
+        """Return what the sweep changes of the study; None where every run of it stays in use."""
         if not self.changed_keys:
             return None
         now = self.planned_by(recorded).plan.by_id
@@ -149,7 +149,7 @@ class OpenStudy:
 
 
 def lost_in_words(folder: StudyFolder, lost: OnlyInStore) -> str:
-    """What to do where the store of a study has more than its journals."""
+    """Return what to do where the store of a study has more than its journals."""
     return (
         f"{folder.journals}: {lost} of {folder.results.name} are in no journal (any more); to have "
         f"them back: anynet-study collect {folder.folder} --restore; to do without: move "
@@ -158,7 +158,7 @@ def lost_in_words(folder: StudyFolder, lost: OnlyInStore) -> str:
 
 
 def damage_in_words(damage: Mapping[str, str]) -> list[str]:
-    """What is wrong with journals (`Recorded.damage`), a line each."""
+    """Return what is wrong with journals (`Recorded.damage`), a line each."""
     return [f"{name}: {said}" for name, said in damage.items()]
 
 

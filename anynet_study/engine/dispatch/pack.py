@@ -71,7 +71,7 @@ def pack_by_length(
 
 
 def units(runs: Iterable[PlannedRun]) -> Iterator[list[PlannedRun]]:
-    """What one worker does in order: a run, and after it those that start from its weights.
+    """Yield what one worker does in order: a run, and after it those that start from its weights.
 
     Runs come by architecture and seed, as they are planned. Where the run that others start from
     is not among them, its weights are on disk, and those others are units by themselves.

@@ -74,7 +74,9 @@ def join_journals(study: OpenStudy, folders: Sequence[Path]) -> None:
 
 
 def _is_more(path: Path, target: Path) -> bool:
-    """Whether a journal is to be copied: it is new, or goes on where the one that is there ends."""
+    """Tell whether a journal is to be copied: it is new, or goes on where the one that is there
+    ends.
+    """
     if not target.exists():
         return True
     there, came = target.read_bytes(), path.read_bytes()

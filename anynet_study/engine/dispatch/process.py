@@ -39,7 +39,7 @@ class Interruption:
         self.state, self._until = WorkerState(), time.monotonic() + seconds
 
     def requested(self) -> bool:
-        """Whether to save and leave. Workers ask between two steps, so they do not hang."""
+        """Tell whether to save and leave. Workers ask between two steps, so they do not hang."""
         self.state.step()
         if self.signal is None and (self.state.to_leave or time.monotonic() >= self._until):
             self.request(signal.SIGTERM)

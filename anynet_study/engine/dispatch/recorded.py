@@ -90,7 +90,7 @@ class Recorded:
         return JournalReader(journals).read()
 
     def lost(self, results: Path) -> OnlyInStore:
-        """What a study's store has and its journals have not, as where they were removed."""
+        """Return what a study's store has and its journals have not, as where they were removed."""
         return only_in_store(results, self.runs, self.evaluations)
 
     def failed(self) -> dict[str, Failure]:
@@ -102,7 +102,7 @@ class Recorded:
         }
 
     def failed_kinds(self, plan: Plan) -> Counter[str]:
-        """How many runs of the study failed, by kind of failure."""
+        """Return how many runs of the study failed, by kind of failure."""
         failed = self.failed()
         return Counter(failed[run.run_id].kind for run in plan if run.run_id in failed)
 
@@ -143,7 +143,7 @@ class Recorded:
         return [run for run in runs if not self._has(run, retries)]
 
     def is_over(self, run_id: str, retries: Retries) -> bool:
-        """Whether a run has a record, and not only failures after which it is tried again."""
+        """Tell whether a run has a record, and not only failures after which it is tried again."""
         if self.runs.get(run_id) == "failed" and run_id in retries:
             return len(self.failures.get(run_id, ())) > retries[run_id].failures
         return run_id in self.runs
@@ -228,14 +228,14 @@ class JournalReader:
         self.records += len(table)
 
     def timings(self) -> Iterator[Timing]:
-        """How long each recorded run took, in the order in which they were read."""
+        """Tell how long each recorded run took, in the order in which they were read."""
         runs, _ = _by_kind(self._table())
         names = ("run_id", "status", "device", "engine", "seconds", "started")
         for run_id, status, device, engine, seconds, started in _rows(runs, *names):
             yield Timing(run_id, status, device, engine, seconds, started + seconds)
 
     def outcomes(self) -> dict[str, tuple[str, float]]:
-        """How each run ended that did not fail, and its error in percent, by run id.
+        """Tell how each run ended that did not fail, and its error in percent, by run id.
 
         Of several records of a run the first to begin counts, as in a store.
         """
@@ -249,7 +249,8 @@ class JournalReader:
         return pa.concat_tables(tables).unify_dictionaries()
 
     def throughput(self, now: float, is_over: bool = False) -> Throughput:
-        """How fast runs ended that were read, at `now` (seconds since 1970), and what they took.
+        """Tell how fast runs ended that were read, at `now` (seconds since 1970), and what they
+        took.
 
         If the study `is_over`, the pace is the one at its end: time without workers does not count.
         Records of evaluations name no device. It is taken to be that of the runs of the same

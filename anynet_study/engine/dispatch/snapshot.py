@@ -39,7 +39,7 @@ class Snapshot:
 
 
 def snapshot(folder: Path, package: Path = provenance.PACKAGE) -> Snapshot:
-    """Where in `folder` the snapshot of the package as it is now is, or will be."""
+    """Return where in `folder` the snapshot of the package as it is now is, or will be."""
     digest = hashlib.sha256(provenance.code_version().encode())
     for path in _sources(package):
         content = path.read_bytes()

@@ -140,7 +140,7 @@ class Status:
 
     @property
     def is_active(self) -> bool:
-        """Whether anything may still change by itself."""
+        """Tell whether anything may still change by itself."""
         return bool(self.jobs or self.jobs_unknown)
 
 

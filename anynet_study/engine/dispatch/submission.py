@@ -68,22 +68,22 @@ class RefusedError(WorkFailedError):
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for so many jobs now."""
+        """Tell whether there is no room for so many jobs now."""
         return bool(FULL.search(self.words))
 
     @property
     def is_counted(self) -> bool:
-        """Whether the number of jobs is the reason, beyond doubt."""
+        """Tell whether the number of jobs is the reason, beyond doubt."""
         return bool(COUNTED.search(self.words))
 
     @property
     def is_slow(self) -> bool:
-        """Whether sbatch tried for two minutes, which submitit waits for."""
+        """Tell whether sbatch tried for two minutes, which submitit waits for."""
         return "sleeping and retrying" in self.words
 
     @property
     def is_certain(self) -> bool:
-        """Whether no job was queued, beyond doubt."""
+        """Tell whether no job was queued, beyond doubt."""
         return not UNCERTAIN.search(self.words)
 
 
@@ -246,7 +246,7 @@ def submitted_by(executor: submitit.Executor, task: Task, count: int) -> list["s
 
 
 def _left_by_submitit(folder: Path, token: str) -> list[Path]:
-    """What submitit wrote for jobs that were refused."""
+    """Return what submitit wrote for jobs that were refused."""
     written = (path for path in folder.iterdir() if TEMPORARY.fullmatch(path.name))
     return [path for path in written if token.encode() in path.read_bytes()]
 

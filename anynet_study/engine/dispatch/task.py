@@ -90,7 +90,7 @@ class Worklist:
 
 
 def worklist_file(logs: Path, token: str) -> Path:
-    """Where the worklist of a submission is written."""
+    """Return where the worklist of a submission is written."""
     return logs / f"{token}.json"
 
 
@@ -135,7 +135,9 @@ class Task:
             signal.raise_signal(again)  # submitit calls `checkpoint`, and has the job requeued
 
     def checkpoint(self) -> DelayedSubmission | None:
-        """What is queued again in place of this: the same; None where that would lead nowhere."""
+        """Return what is queued again in place of this: the same; None where that would lead
+        nowhere.
+        """
         runs = self.worklist.run_ids(_number(submitit.JobEnvironment()))
         stalled = 0 if made_progress(self.study, runs) else self.stalled + 1
         if stalled >= MAX_STALLED_REQUEUES:
@@ -145,12 +147,12 @@ class Task:
 
 
 def _number(job: submitit.JobEnvironment) -> int:
-    """Which task of its submission a job does; one that is not in an array is the only one."""
+    """Tell which task of its submission a job does; one that is not in an array is the only one."""
     return int(job.array_task_id or 0)
 
 
 def made_progress(study: StudyFolder, run_ids: Iterable[str]) -> bool:
-    """Whether this process recorded something, or saved one of these runs."""
+    """Tell whether this process recorded something, or saved one of these runs."""
     mine = escape(f"{socket.gethostname()}-{os.getpid()}-")
     if any(study.journals.glob(f"{mine}*")):
         return True

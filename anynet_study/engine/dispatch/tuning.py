@@ -80,7 +80,7 @@ def validation_errors(plan: Plan, recorded: Recorded) -> dict[str, float]:
 
 
 def trains(run: PlannedRun, error: float | None, view: DatasetView) -> bool | None:
-    """Whether a run neither diverged nor errs as often as guessing; None: it has not ended."""
+    """Tell whether a run neither diverged nor errs as often as guessing; None: it has not ended."""
     metric = run.spec.recipe.metric
     if error is None:
         return None

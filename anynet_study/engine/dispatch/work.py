@@ -131,7 +131,8 @@ class Helper:
 
 
 def _is_free(study: StudyFolder) -> bool:
-    """Whether a run that workers were called for is without a record, and nobody seems to be at it.
+    """Tell whether a run that workers were called for is without a record, and nobody seems to be
+    at it.
 
     Executors call their last functions when all is taken: these are to be quick.
     """

@@ -129,7 +129,7 @@ class Assignment:
         )
 
     def runs_at_once(self, todo: Plan) -> int:
-        """How many runs to train at the same time: on a CPU one per worker."""
+        """Return how many runs to train at the same time: on a CPU one per worker."""
         if self.device.type == "cpu" or self.launch.engine == "reference":
             return 1
         if self.launch.at_once is not None:
@@ -225,7 +225,9 @@ def _free(
 
 
 def _is_taken(run: PlannedRun, claims: Claims, recorded: Recorded) -> bool:
-    """Whether this worker may train a run; not while another is at the one that it starts from."""
+    """Tell whether this worker may train a run; not while another is at the one that it starts
+    from.
+    """
     source = run.spec.pretrained
     waits = source and source.run_id not in recorded.runs and not claims.take(source.run_id)
     return not waits and claims.take(run.run_id)
@@ -394,7 +396,7 @@ class Worker:
         return None if spec.inherits == "state" else weights
 
     def _kept(self, run: PlannedRun) -> Weights | None:
-        """What a run starts from, as it is on disk; None if it is not there."""
+        """Return what a run starts from, as it is on disk; None if it is not there."""
         spec, study = run.spec, self.assignment.study
         if spec.weights is not None:
             return load_weights_file(Path(run.weights), spec.weights)
@@ -435,7 +437,7 @@ class Worker:
         self._checkpoint(run).unlink(missing_ok=True)
 
     def _failed(self, run: PlannedRun, error: Exception, seconds: float, tried: Options) -> bool:
-        """Whether the run is to be trained again, in a slower way; otherwise it is failed.
+        """Tell whether the run is to be trained again, in a slower way; otherwise it is failed.
 
         Options are given up once for all runs that were tried together.
         """

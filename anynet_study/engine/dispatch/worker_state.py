@@ -41,12 +41,12 @@ def alive_file(logs: Path, job_id: str) -> Path:
 
 
 def leave_file(logs: Path, job_id: str) -> Path:
-    """What asks a worker to save and leave, wherever it is."""
+    """Return what asks a worker to save and leave, wherever it is."""
     return logs / f"{job_id}_0_leave"
 
 
 def this_system() -> str:
-    """What tells this machine since it was started, and a container on it, from all others.
+    """Return what tells this machine since it was started, and a container on it, from all others.
 
     "" where the system does not say.
     """
@@ -58,7 +58,8 @@ def this_system() -> str:
 
 
 def process_mark(pid: int) -> str:
-    """What tells a process from all others: `this_system`, and the clock ticks since the boot.
+    """Return what tells a process from all others: `this_system`, and the clock ticks since the
+    boot.
 
     Process ids are used again, and times of day change with the clock. "" of one that has ended,
     and where the system does not say.
@@ -90,7 +91,9 @@ class Said:
 
     @classmethod
     def read(cls, path: Path) -> "Said | None":
-        """What stands in a worker's file; nothing of one that was begun only, None without one."""
+        """Return what stands in a worker's file; nothing of one that was begun only, None
+        without one.
+        """
         try:
             return cls(**json.loads(read_regular(path).decode("utf-8").partition("\n")[0]))
         except OSError:

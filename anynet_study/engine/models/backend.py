@@ -75,7 +75,9 @@ def backend_here(
 
 @cache
 def _triton_works() -> bool:
-    """Whether Triton's kernels give the results of torch's on this GPU; if not, why is told."""
+    """Tell whether Triton's kernels give the results of torch's on this GPU; if not, why is
+    told.
+    """
     if not has_bfloat16():
         return False
     try:
@@ -89,7 +91,7 @@ def _triton_works() -> bool:
 
 
 def has_bfloat16() -> bool:
-    """Whether the current GPU computes in bfloat16 without detours."""
+    """Tell whether the current GPU computes in bfloat16 without detours."""
     import torch
 
     return bool(torch.cuda.is_bf16_supported(including_emulation=False))

@@ -55,7 +55,7 @@ def use_bfloat16(network: AnyNet, resolution: int, backend: Backend | None = Non
 def norm_by_torch(
     maps: Tensor, norm: nn.BatchNorm2d, residual: Tensor | None, relu: bool
 ) -> Tensor:
-    """What `fused_norms.norm_sum_relu` computes, by three of torch's operators."""
+    """Return what `fused_norms.norm_sum_relu` computes, by three of torch's operators."""
     assert norm.momentum is not None
     statistics, affine = (norm.running_mean, norm.running_var), (norm.weight, norm.bias)
     y = F.batch_norm(maps, *statistics, *affine, norm.training, norm.momentum, norm.eps)

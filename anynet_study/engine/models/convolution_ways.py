@@ -59,7 +59,7 @@ def written(table: Sequence[Timed]) -> str:
 
 @cache
 def table_of(gpu: str) -> tuple[Timed, ...]:
-    """What was measured on GPUs of this model; empty where nothing was."""
+    """Return what was measured on GPUs of this model; empty where nothing was."""
     file = resources.files("anynet_study.engine.models") / "measured" / file_name(gpu)
     return TABLE.validate_json(file.read_bytes()) if gpu and file.is_file() else ()
 
@@ -117,7 +117,9 @@ def joined(weight: Tensor, groups: int, factor: int) -> Tensor:
 
 
 def _joined_by(layer: nn.Conv2d) -> int:
-    """How many groups are joined to one: a divisor of their number, up to `JOINED` channels."""
+    """Return how many groups are joined to one: a divisor of their number, up to `JOINED`
+    channels.
+    """
     width, groups = layer.in_channels // layer.groups, layer.groups
     most = min(groups, JOINED // width) if layer.kernel_size[0] > 1 else 1
     return max((k for k in range(1, most + 1) if groups % k == 0), default=1)

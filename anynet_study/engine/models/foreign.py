@@ -113,7 +113,7 @@ def trace_network(name: str, resolution: int, classes: int) -> ForeignNetwork:
 
 
 def _module(name: str, classes: int, resolution: int, seed: int) -> nn.Module:
-    """What the function of that name makes, checked."""
+    """Return what the function of that name makes, checked."""
     factory = _factory(name)
     given = {"classes": classes, "resolution": resolution}
     takes = inspect.signature(factory).parameters
@@ -305,7 +305,7 @@ FREE = {
 
 
 def _counted(network: nn.Module, image: Tensor) -> tuple[Counter[str], dict[str, int]]:
-    """What fvcore traces: multiply-adds and outputs, `pointwise` and `spatial`, and layers.
+    """Return what fvcore traces: multiply-adds and outputs, `pointwise` and `spatial`, and layers.
 
     And what else there is that may multiply and add, by its operator.
     """
@@ -336,7 +336,7 @@ def _counted(network: nn.Module, image: Tensor) -> tuple[Counter[str], dict[str,
 
 
 def _product(name: str, count: Callable[..., Any], inputs: Any, outputs: Any) -> Counter[str]:
-    """What one operator adds: `count` is fvcore's, of its multiply-adds."""
+    """Return what one operator adds: `count` is fvcore's, of its multiply-adds."""
     found = count(inputs, outputs)
     flops = sum(found.values()) if isinstance(found, Counter) else found
     kernel = (_shape(inputs[1]) or [])[2:] if name == "_convolution" else []

@@ -279,7 +279,7 @@ class Tiles:
 
 
 def folds_of(values: int, channels: int) -> int:
-    """How often rows of memory are folded in two.
+    """Tell how often rows of memory are folded in two.
 
     As few times as it takes for a row to be a multiple of 16 and to fill `LEAST_USED` of its tiles.
     """

@@ -24,14 +24,14 @@ def _part(rows, columns, per_split, BC: tl.constexpr):
 
 @triton.jit
 def _tile(start, last, column, here, columns, BM: tl.constexpr):
-    """Where a tile's numbers are, and which of them there are."""
+    """Return where a tile's numbers are, and which of them there are."""
     row = (start + tl.arange(0, BM)).to(tl.int64)
     return row[:, None] * columns + column[None, :], (row < last)[:, None] & here[None, :]
 
 
 @triton.jit
 def _behind_relu(maps, mean, scale, shift, place, mask, RESIDUAL: tl.constexpr, RELU: tl.constexpr):
-    """How far a tile of x is from the mean, and its gradient by what enters the ReLU, if any.
+    """Tell how far a tile of x is from the mean, and its gradient by what enters the ReLU, if any.
 
     Without a residual, what enters it is computed again. `maps`: gradient, x and the result.
     """

@@ -52,7 +52,9 @@ class Bracket:
         return next(iter(self.best(len(self.errors) - 1, 1)), None)
 
     def asks_for(self, trial: int, rung: int, seed: int) -> bool:
-        """Whether a run is wanted by now. Only the chosen setting is repeated with other seeds."""
+        """Tell whether a run is wanted by now. Only the chosen setting is repeated with other
+        seeds.
+        """
         if seed:
             return rung == len(self.errors) - 1 and trial == self.chosen()
         return rung == 0 or trial in self.best(rung - 1, self.tuning.counts[rung])
@@ -66,7 +68,9 @@ class Brackets:
         self._brackets: dict[tuple[str, str, int], Bracket] = {}
 
     def asks_for(self, it: Setting, place: int, seed: int) -> bool:
-        """Whether the plan has a run, as far as is known; of recipes that are not tuned, all."""
+        """Tell whether the plan has a run, as far as is known; of recipes that are not tuned,
+        all.
+        """
         if (trial := it.trial) is None:
             return True
         key = trial.recipe, it.dataset, place
@@ -96,7 +100,7 @@ class Brackets:
                 yield from bracket.replicates
 
     def awaited(self) -> int:
-        """How many runs follow when others have ended."""
+        """Return how many runs follow when others have ended."""
         return sum(
             sum(bracket.tuning.counts)
             - sum(map(len, bracket.runs))

@@ -230,7 +230,8 @@ class FurtherEvaluation:
 def evaluation_features(
     groups: Sequence[Group], tests: Sequence[FurtherEvaluation], resolution: int
 ) -> FloatArray:
-    """What all `tests` of each network take together, shape (n, features); rows are the groups'.
+    """Return what all `tests` of each network take together, shape (n, features); rows are the
+    groups'.
 
     `resolution`: of the network's input in pixels.
     """

@@ -92,7 +92,7 @@ def run_bytes(groups: Sequence[Group], work: Workload, device: DeviceMemory) -> 
 
 
 def shared_bytes(pixels: int, device: DeviceMemory) -> int:
-    """What runs in one process share: the process, and datasets of `pixels` in all."""
+    """Return what runs in one process share: the process, and datasets of `pixels` in all."""
     return device.process_bytes + (3 * pixels if device.is_gpu else 0)
 
 

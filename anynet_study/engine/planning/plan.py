@@ -75,7 +75,7 @@ class Plan(Sequence[PlannedRun]):
         return stated(run.recipe) if run.run_id in self.chosen else run.recipe
 
     def inherited(self, run: PlannedRun) -> set[Inherited]:
-        """What other runs of the study take over from its end."""
+        """Return what other runs of the study take over from its end."""
         here = run.dataset, run.recipe
         followers = [(self.settings[it.start], it) for it in self.settings if it.start is not None]
         return {it.inherits for of, it in followers if (of.dataset, of.recipe) == here}

@@ -31,7 +31,7 @@ class PlannedRun:
     trial: Trial | None = None
 
     def named(self) -> dict[str, Any]:
-        """What a record says of the run, however it ended."""
+        """Return what a record says of the run, however it ended."""
         return {
             "run_id": self.run_id,
             "spec": self.spec.canonical(),

@@ -48,7 +48,9 @@ class CostModel:
 
     @classmethod
     def of_json(cls, path: Path) -> "CostModel":
-        """What `to_json` wrote, with the prices of today. UserError for what it did not write."""
+        """Return what `to_json` wrote, with the prices of today. UserError for what it did not
+        write.
+        """
         try:
             # Earlier versions wrote NaN where the error is not known.
             told = json.loads(read_regular(path), parse_constant=lambda _: None)
@@ -93,7 +95,7 @@ def expected_cost(cluster: str, slurm: Mapping[str, Any], gpu: str = "") -> Cost
 
 
 def asks_for_gpu(slurm: Mapping[str, Any]) -> bool:
-    """Whether a job with these options of Slurm gets a GPU."""
+    """Tell whether a job with these options of Slurm gets a GPU."""
     return any(slurm.get(key) for key in GPU_OPTIONS)
 
 

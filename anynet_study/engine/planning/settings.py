@@ -196,7 +196,7 @@ ALIKE = ("batch_size", "optimizer", "momentum", "trained", *OF_HEADS)
 def _further_work(
     resolved: ResolvedRecipe, before: Setting, work: Workload, where: str
 ) -> Workload:
-    """What is left to do of a run that goes on from the end of another."""
+    """Return what is left to do of a run that goes on from the end of another."""
     for key in ALIKE:
         mine, others = getattr(resolved, key), getattr(before.resolved, key)
         if mine != others:

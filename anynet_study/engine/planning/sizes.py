@@ -51,7 +51,7 @@ class DatasetSize:
 
 
 def is_there(name: str) -> bool:
-    """Whether a dataset is packed, or made on first use."""
+    """Tell whether a dataset is packed, or made on first use."""
     return name in present() or name in BUILT_IN
 
 

@@ -20,7 +20,7 @@ HELD_OUT = 0.1
 
 
 def length_key(recipe: RecipeSpec) -> str:
-    """What the length of a recipe is stated in: epochs or steps."""
+    """Return what the length of a recipe is stated in: epochs or steps."""
     return "steps" if recipe.steps is not None else "epochs"
 
 

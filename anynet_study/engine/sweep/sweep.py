@@ -86,12 +86,12 @@ class DatasetSpec(Variant):
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is the whole packed dataset, unchanged."""
+        """Tell whether this is the whole packed dataset, unchanged."""
         whole = Variant(base=self.base, test_share=self.test_share)
         return len(self.bases) == 1 and self.match is None and self.variant == whole
 
     def is_class_subset_of(self, other: "DatasetSpec") -> bool:
-        """Whether this differs from `other` only in the choice of classes."""
+        """Tell whether this differs from `other` only in the choice of classes."""
         any_classes = {"classes": None, "class_seed": 0}
         mine, theirs = self.variant.model_copy(update=any_classes), other.variant
         alike = self.match == other.match and other.classes is None

@@ -76,7 +76,7 @@ class Range:
         return min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
 
     def within(self, other: "Range") -> bool:
-        """Whether `other` contains this interval and draws by the same law."""
+        """Tell whether `other` contains this interval and draws by the same law."""
         alike = self.logarithmic == other.logarithmic
         return alike and other.low <= self.low and self.high <= other.high
 
@@ -116,7 +116,7 @@ class Tuning(Strict):
 
     @property
     def size(self) -> float:
-        """How many settings there are; infinite where numbers are drawn from a range."""
+        """Return how many settings there are; infinite where numbers are drawn from a range."""
         return sum(
             math.prod(len(it) if isinstance(it, list) else math.inf for it in part.values())
             for part in self.parts
@@ -223,7 +223,7 @@ class Tuning(Strict):
         return Fraction(1, self.reduction ** (len(self.counts) - 1 - rung))
 
     def widens(self, other: "Tuning") -> bool:
-        """Whether this space contains the other's, and trials are chosen in the same way."""
+        """Tell whether this space contains the other's, and trials are chosen in the same way."""
         same = ("scheduler", "reduction", "seed", "on")
         return (
             all(getattr(self, name) == getattr(other, name) for name in same)
@@ -269,7 +269,7 @@ def as_text(value: Any) -> str:
 
 
 def _within(part: Part, wider: Part) -> bool:
-    """Whether `wider` contains every setting of this part of a space."""
+    """Tell whether `wider` contains every setting of this part of a space."""
     if part.keys() != wider.keys():
         return False
     pairs: Iterator[tuple[Any, Any]] = ((part[key], wider[key]) for key in part)

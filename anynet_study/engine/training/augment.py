@@ -113,7 +113,7 @@ def same_everywhere(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def mix_table(recipe: ResolvedRecipe, draws: Draws) -> Tensor:
-    """How each batch is mixed, from `draws` (steps, 4) in [0, 1): (steps, 6) float32.
+    """Tell how each batch is mixed, from `draws` (steps, 4) in [0, 1): (steps, 6) float32.
 
     A box of pixels (top, left, bottom, right) of the network's input, the share that an image
     keeps in it, and its share of the target. Of mixup the box is all of the image; of cutmix it

@@ -124,13 +124,13 @@ class Moment:
 
     @property
     def suffix(self) -> str:
-        """What it adds to the name of an evaluation: @0.25, or @32 after 32 epochs."""
+        """Return what it adds to the name of an evaluation: @0.25, or @32 after 32 epochs."""
         at = self.epoch if self.share is None else self.share
         return "" if at is None else f"@{at:g}"
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What it adds to the identity of an evaluation."""
+        """Return what it adds to the identity of an evaluation."""
         content = {"interpolate": self.share, "epoch": self.epoch}
         return {key: value for key, value in content.items() if value is not None}
 

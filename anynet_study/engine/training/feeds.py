@@ -203,7 +203,7 @@ class DeviceImages:
         return pixels
 
     def _make_room(self, needed: int) -> bool:
-        """Whether `needed` bytes are free once the least recently used copies have gone.
+        """Tell whether `needed` bytes are free once the least recently used copies have gone.
 
         Those that a feed uses stay: their memory would not be free.
         """

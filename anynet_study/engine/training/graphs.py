@@ -58,7 +58,9 @@ class BrokenRecordingError(RuntimeError):
 
 
 def recovers(version: str = torch.__version__) -> bool:
-    """Whether a process can go on after a recording that broke off, with torch of this version."""
+    """Tell whether a process can go on after a recording that broke off, with torch of this
+    version.
+    """
     major, minor = version.split(".")[:2]
     return (int(major), int(minor)) >= (2, 12)
 

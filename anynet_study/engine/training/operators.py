@@ -195,7 +195,7 @@ class Operator(BaseModel):
         return applied + each
 
     def chosen(self, draws: Draws) -> Iterator[Done]:
-        """What is done, one after the other, from `draws` (images, width) in [0, 1).
+        """Yield what is done, one after the other, from `draws` (images, width) in [0, 1).
 
         A transform with its parameters, the images (n,), and their draws (n, DRAWS_PER_IMAGE). Not
         of augmix: see `chains`.
@@ -235,7 +235,7 @@ class Operator(BaseModel):
 
     @property
     def uses(self) -> Mapping[TransformName, float]:
-        """How often it applies each transform to an image, on average; not of what mixes."""
+        """Tell how often it applies each transform to an image, on average; not of what mixes."""
         if self.name == "augmix":
             links = self.values["chains"] * (1 + self.values["depth"]) / 2
             often = self.probability * links / len(AUGMIX_AMONG)

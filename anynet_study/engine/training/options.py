@@ -164,7 +164,7 @@ SHORT_OF_MEMORY = (
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an exception, or one that it came of, says that GPU or machine lacked memory.
+    """Tell whether an exception, or one that it came of, says that GPU or machine lacked memory.
 
     Ending a recording that broke off raises once more, of another kind.
     """
@@ -180,7 +180,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def device_is_lost(device: "torch.device", error: Exception) -> bool:
-    """Whether nothing in this process works any more on a GPU, as after an illegal access.
+    """Tell whether nothing in this process works any more on a GPU, as after an illegal access.
 
     Such an error is told again and again until the process ends. Some recordings that broke off,
     as `error` says, are as bad.

@@ -213,12 +213,12 @@ class Recipe(BaseModel):
 
     @property
     def operators(self) -> list[Operator]:
-        """What is done to single images in training."""
+        """Return what is done to single images in training."""
         return [operator for operator in self.augment if operator.name not in MIXING]
 
     @property
     def mixing(self) -> list[Operator]:
-        """What mixes the images of a batch in training."""
+        """Return what mixes the images of a batch in training."""
         return [operator for operator in self.augment if operator.name in MIXING]
 
     @model_validator(mode="after")
@@ -232,7 +232,7 @@ class Recipe(BaseModel):
 
     @property
     def validates(self) -> bool:
-        """Whether validation images are looked at."""
+        """Tell whether validation images are looked at."""
         chooses = self.select == "best" or self.thresholds == "validation"
         return chooses or self.patience is not None
 
@@ -323,7 +323,7 @@ def epoch_lengths(recipe: Recipe, steps_an_epoch: int) -> list[int]:
 
 
 def is_tested(recipe: Recipe, epoch: int, epochs: int) -> bool:
-    """Whether the network is tested after 0-based `epoch` of `epochs`."""
+    """Tell whether the network is tested after 0-based `epoch` of `epochs`."""
     return (epoch + 1) % recipe.test_every == 0 or epoch + 1 == epochs
 
 

@@ -49,7 +49,7 @@ class RunSpec:
 
     @property
     def depth(self) -> int:
-        """How many runs are trained before it can begin, one from the end of the other."""
+        """Return how many runs are trained before it can begin, one from the end of the other."""
         return 0 if self.pretrained is None else 1 + self.pretrained.depth
 
     def canonical(self) -> str:

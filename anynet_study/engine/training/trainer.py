@@ -44,7 +44,9 @@ class Selection:
                 self.weights = {name: value.detach().clone() for name, value in state.items()}
 
     def ends(self, epochs: int) -> bool:
-        """Whether the run ends after `epochs` epochs: the error has not fallen for `patience`."""
+        """Tell whether the run ends after `epochs` epochs: the error has not fallen for
+        `patience`.
+        """
         patience = self._recipe.patience
         return patience is not None and epochs - 1 - self.epoch >= patience and self.epoch >= 0
 

@@ -87,7 +87,7 @@ def import_results(files: Files, out: Path, options: ImportOptions, known: Known
 
 
 def understood_tables(files: Files, options: ImportOptions, known: Known) -> list[TableAccount]:
-    """What would be read of each table, from which columns; nothing is written.
+    """Return what would be read of each table, from which columns; nothing is written.
 
     Raises UserError as `import_results` does for a table.
     """
@@ -106,7 +106,7 @@ def understood_tables(files: Files, options: ImportOptions, known: Known) -> lis
 
 
 def report_of(store: Path) -> ImportReport:
-    """What is in a store that was just made."""
+    """Return what is in a store that was just made."""
     with ResultStore(store) as opened:
         errors, runs = opened.errors(), opened.runs(["run_id"])
         described = tuple(opened.columns("architectures")[1:])
@@ -141,7 +141,7 @@ def _read(
 
 
 def _journal_names(paths: Sequence[Path]) -> dict[Path, str]:
-    """What the store calls its files: their names, or paths where names are the same."""
+    """Return what the store calls its files: their names, or paths where names are the same."""
     for path in paths:
         if paths.count(path) > 1:
             raise UserError(f"{path}: given twice")

@@ -53,7 +53,7 @@ class ImportOptions:
     encoding: str = ""
 
     def told(self) -> dict[str, Any]:
-        """What was said, for the provenance."""
+        """Return what was said, for the provenance."""
         return {name: value for name, value in asdict(self).items() if value}
 
 
@@ -101,7 +101,8 @@ def stage_columns(columns: Collection[str]) -> list[str]:
 
 
 def matched(pattern: str, column: str) -> tuple[str, str] | None:
-    """What stands for the * and the # where a column's name is as the pattern says; else None.
+    """Return what stands for the * and the # where a column's name is as the pattern says; else
+    None.
 
     >>> matched("*_std", "cars_std"), matched("Run #", "Run 2"), matched("*_std", "cars")
     (('cars', ''), ('', '2'), None)
@@ -302,7 +303,7 @@ def _known(role: str, columns: Collection[str]) -> str | None:
 def _quantity(
     path: Path, roles: Mapping[str, str], told: set[str], options: ImportOptions
 ) -> Quantity:
-    """Which of the columns error and accuracy holds the values of a long table."""
+    """Tell which of the columns error and accuracy holds the values of a long table."""
     there = told or {role for role in ("error", "accuracy") if role in roles}
     if len(there) == 2 and options.quantity:
         there = {options.quantity}

@@ -45,7 +45,9 @@ Known = dict[str, dict[str, Any]]
 
 
 def read_sidecar(path: Path) -> Known:
-    """What a table of datasets says: `dataset` and any other of COLUMNS. Raises UserError."""
+    """Return what a table of datasets says: `dataset` and any other of COLUMNS. Raises
+    UserError.
+    """
     sheet = read_sheet(path)
     for name in sheet.columns:
         if name not in COLUMNS.names:

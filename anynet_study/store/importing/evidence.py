@@ -113,7 +113,7 @@ def words_of(name: str) -> list[str]:
 
 
 def said_by(name: str) -> Literal["error", "accuracy"] | None:
-    """What the name of a column says that its values are."""
+    """Return what the name of a column says that its values are."""
     for arrow, quantity in ARROWS.items():
         if arrow in name:
             return "error" if quantity == "error" else "accuracy"
@@ -123,7 +123,9 @@ def said_by(name: str) -> Literal["error", "accuracy"] | None:
 
 
 def _word(name: str, names: Collection[str]) -> Literal["value", "measure", "other", "partly", ""]:
-    """What the words of a name say: of values, another measure, a description, or some of one."""
+    """Return what the words of a name say: of values, another measure, a description, or some
+    of one.
+    """
     plain, described = normal_form(name), DESCRIBING | SUMMARIES | MEASURES | AMBIGUOUS
     words: set[str] = set()
     for token in plain.split("_"):  # f1 and co2 are words
@@ -181,7 +183,7 @@ class _Column:
 def verdicts(
     columns: Mapping[str, Values], top: float, declared: Collection[str], quantity: str | None
 ) -> dict[str, Verdict]:
-    """What each column of numbers (models,) is; those `declared` are datasets.
+    """Return what each column of numbers (models,) is; those `declared` are datasets.
 
     `top` is the highest value that there can be; `quantity` what values are, where it is said.
     """
@@ -247,7 +249,9 @@ def _verdict(
 
 
 def _like(column: _Column, others: list[_Column], rho: float | None) -> bool:
-    """Whether values lie, spread and rank models as those of columns that are accuracies do."""
+    """Tell whether values lie, spread and rank models as those of columns that are accuracies
+    do.
+    """
     if not others or not column.count:
         return False
     medians = [other.median for other in others]
@@ -263,7 +267,7 @@ def _like(column: _Column, others: list[_Column], rho: float | None) -> bool:
 
 
 def _coarse(column: _Column, others: list[_Column]) -> bool:
-    """Whether a column holds whole numbers, and most others do not."""
+    """Tell whether a column holds whole numbers, and most others do not."""
     return column.whole and 2 * sum(not other.whole for other in others) > len(others)
 
 
@@ -304,7 +308,9 @@ def _against(column: _Column, others: list[_Column], quantity: str | None) -> st
 
 
 def _derived(columns: Mapping[str, Values], top: float) -> dict[str, str]:
-    """What a column is of others, in every row: ranks, or a mean, also of some side by side."""
+    """Return what a column is of others, in every row: ranks, or a mean, also of some side by
+    side.
+    """
     rounded = ROUNDED * top / 100
     names = [*columns]
     if not names:
@@ -329,7 +335,7 @@ def _derived(columns: Mapping[str, Values], top: float) -> dict[str, str]:
 
 
 def _is_harmonic(table: Values, place: int, rounded: float) -> bool:
-    """Whether a column is the harmonic mean of the two before it, or of all others."""
+    """Tell whether a column is the harmonic mean of the two before it, or of all others."""
     rest = [row for row in range(len(table)) if row != place]
     groups = [rest, *([[place - 2, place - 1]] if place > 1 else [])]
     return any(

@@ -182,6 +182,6 @@ def journal_row(label: str, records: int, path: Path) -> pa.Table:
 
 
 def entry(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
-    """What the provenance says of an imported file."""
+    """Return what the provenance says of an imported file."""
     digest, size = sha256_of(path), path.stat().st_size
     return {"file": path.name, "sha256": digest, "bytes": size, "options": told}

@@ -258,7 +258,7 @@ PerExample = tuple[list[str] | None, dict[str, Any]]
 
 
 def _arrays(path: Path) -> PerExample:
-    """What a file holds for each example; nothing in it is ever run."""
+    """Return what a file holds for each example; nothing in it is ever run."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise UserError(f"{path}: ending {ending or '(none)'}; legal: {', '.join(ENDINGS)}")

@@ -75,7 +75,7 @@ class Cells:
     models: pa.Table
 
     def where(self, label: Any) -> str:
-        """How a message names the cell of this label of the frame."""
+        """Tell how a message names the cell of this label of the frame."""
         cell = self.frame.loc[label]
         return f"{self.path}: row {cell['row']}, {cell['model']} on {cell['dataset']}"
 
@@ -97,7 +97,7 @@ class Understood:
 
 
 def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood:
-    """What the columns of a table of errors or accuracies mean, and its values as errors.
+    """Return what the columns of a table of errors or accuracies mean, and its values as errors.
 
     `known` is what was said of the datasets. Raises UserError, naming the option that decides, for
     whatever is unclear, ambiguous or implausible.
@@ -333,7 +333,7 @@ def _one_spelling(
 
 
 def _varies(sheet: Sheet, name: str, model: pd.Categorical) -> bool:
-    """Whether a column says different things of one model."""
+    """Tell whether a column says different things of one model."""
     cells = sheet.columns[name]
     said = pd.DataFrame({"model": model.codes, "cell": pd.Series(cells, dtype=object)})
     known = said[[not is_missing(cell) for cell in cells]].drop_duplicates()
@@ -414,7 +414,7 @@ def _wide(
 def _told_apart(
     sheet: Sheet, models: "pd.Series[Any]", roles: Roles, options: ImportOptions
 ) -> str:
-    """How rows of one name are told apart: by another column, as epochs, or as repetitions."""
+    """Tell how rows of one name are told apart: by another column, as epochs, or as repetitions."""
     model, dataset = roles.model, roles.dataset
     used = {model, dataset, roles.value, *options.ignore}
     apart = [name for name in sheet.columns if name not in used]
@@ -439,7 +439,7 @@ def _told_apart(
 def _descriptions(
     sheet: Sheet, columns: Collection[str], numbers: Collection[str], model: pd.Categorical
 ) -> pa.Table:
-    """What columns say of the models. Raises UserError where two rows of a model disagree.
+    """Return what columns say of the models. Raises UserError where two rows of a model disagree.
 
     A column `architecture` that is not the model's becomes `given_architecture`.
     """
@@ -463,7 +463,9 @@ def _descriptions(
 
 
 def _stored_name(name: str, columns: Collection[str]) -> str:
-    """What the store calls a column: only a sample of networks has weights of its drawing."""
+    """Return what the store calls a column: only a sample of networks has weights of its
+    drawing.
+    """
     if name == SAMPLING_WEIGHT:
         return "weight"
     taken = name == "architecture" or (name == "weight" and not stage_columns(columns))

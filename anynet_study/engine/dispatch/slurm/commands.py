@@ -102,7 +102,7 @@ def ask(*command: str, patience: float = PATIENCE, **variables: str) -> Answer:
 
 
 def output_of(*command: str) -> str:
-    """What a command prints; nothing where it fails, is slow or is not there."""
+    """Return what a command prints; nothing where it fails, is slow or is not there."""
     answer = ask(*command)
     return answer.text if answer.works else ""
 
@@ -121,7 +121,7 @@ class QueuedJob:
 
 
 def comment_of(token: str) -> str:
-    """What a job of a submission carries as its comment."""
+    """Return what a job of a submission carries as its comment."""
     return f"anynet-study:{token}"
 
 
