@@ -234,7 +234,7 @@ def _verdict(
     if column.inside < 1 or column.word == "value":
         return Verdict("dataset")  # a value outside is refused by its row
     like = _like(column, others, rho)
-    against = _against(column, others, quantity)
+    against = _against(column, others, quantity, rho)
     if against and not like:
         return Verdict("description" if column.word == "partly" else "unclear", against)
     if words & SUMMARIES and others:
@@ -282,7 +282,9 @@ def _correlation(column: _Column, ranks: Values, counts: NDArray[np.int64]) -> f
     return float(np.corrcoef(own, mean)[0, 1])
 
 
-def _against(column: _Column, others: list[_Column], quantity: str | None) -> str:
+def _against(
+    column: _Column, others: list[_Column], quantity: str | None, rho: float | None
+) -> str:
     """Why a column may be no dataset; empty where nothing speaks against it."""
     if not column.count or not others:
         return ""
@@ -299,7 +301,8 @@ def _against(column: _Column, others: list[_Column], quantity: str | None) -> st
     distinct = [other.distinct for other in others]
     if column.distinct == 1 and min(distinct) > 1:
         return f"{column.median:g} for all models"
-    if _coarse(column, others):
+    agrees = rho is not None and rho >= AGREES and not column.word
+    if _coarse(column, others) and not agrees:  # errors may be printed without decimals
         return "whole numbers, others have decimals"
     few = column.count >= FEWEST_OF_FEW and column.distinct <= 8
     if few and column.distinct < np.median(distinct) / 4:
