@@ -31,7 +31,7 @@ from anynet_study.analysis.study import Study
 from anynet_study.core.errors import UserError
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "tests" / "plots"))
+sys.path.append(str(ROOT / "tests" / "analysis" / "plots"))
 
 from figure_faults import faults  # noqa: E402
 

@@ -69,7 +69,7 @@ class Row:
 def hints(said: str) -> list[str]:
     """What a refusal tells to type, each with its value."""
     found = []
-    for hint in HINT.findall(said):
+    for hint in HINT.findall(re.sub("in place of --[a-z]+", "", said)):
         option = hint.split(" ")[0]
         if option in ALONE:
             found.append(option)

@@ -254,13 +254,14 @@ def test_a_mistake_is_one_line(type_: Type, changes: str, line: str) -> None:
 
 def test_what_a_network_cannot_do_is_told_before_anything_is_trained(type_: Type) -> None:
     type_("sample", "mixed.yaml")
-    stem = type_("launch", "mixed.yaml", "--dry-run", "recipes.basic.stem=simple")
+    dry = ("launch", "mixed.yaml", "--dry-run", "--trust")
+    stem = type_(*dry, "recipes.basic.stem=simple")
     assert "recipes.basic.stem: mine:plain has a stem of its own; leave it out" in stem.err
     only = "recipes.basic.architectures=[plain20]"
-    assert type_("launch", "mixed.yaml", "--dry-run", "recipes.basic.stem=simple", only).code == 0
+    assert type_(*dry, "recipes.basic.stem=simple", only).code == 0
     probe = "recipes.probe={epochs: 1, pretrained: digits, trained: head}"
     headless = "population.networks=['mine:convolutional']"
-    told = type_("launch", "mixed.yaml", "--dry-run", headless, probe)
+    told = type_(*dry, headless, probe)
     assert "mine:convolutional has no head" in told.line
 
 

@@ -73,9 +73,9 @@ def compare_proxies(
     >>> table = compare_proxies(pd.DataFrame(errors), ["big", "half"], ["cats", "dogs", "bugs"])
     >>> table[["proxy", "minus", "estimate", "random_low", "random_high"]].round(1)
       proxy minus  estimate  random_low  random_high
-    0   big             0.3         0.1          0.5
-    1  half             0.6         0.5          0.8
-    2  half   big       0.3         0.1          0.6
+    0   big             0.3        -0.1          0.7
+    1  half             0.6         0.4          0.9
+    2  half   big       0.3        -0.2          0.8
     """
     check_level(level, resamples, seed)
     names = [*proxies, *targets]

@@ -119,13 +119,18 @@ def _is_end(name: str, table: pd.DataFrame) -> bool:
     if name in ("low", "high"):
         return _interval_of(table) in table
     base = name.removesuffix("_low").removesuffix("_high")
-    return base != name and (base in table or base == "fisher")
+    return base != name and (base == "fisher" or (base in table and _is_number(table[base])))
+
+
+def _is_number(column: pd.Series) -> bool:
+    """Tell whether a column has numbers; a verdict's interval is shown beside the verdict."""
+    return bool(pd.to_numeric(column, errors="coerce").notna().eq(column.notna()).all())
 
 
 def _cells(table: pd.DataFrame, name: str, separator: str) -> list[str]:
     own = name == _interval_of(table)
     low, high = ("low", "high") if own else (f"{name}_low", f"{name}_high")
-    if low not in table:
+    if low not in table or not _is_number(table[name]):
         return [_cell(name, value) for value in table[name]]
     ends = zip(table[name], table[low], table[high], strict=True)
     digits = 0 if name.endswith(RANKS) else 2

@@ -243,8 +243,8 @@ def test_which_runs_of_a_store_count_is_chosen(study: Path, wide: Path) -> None:
         run(study, "--recipe", "strong")
     with pytest.raises(UserError, match=r"--metric: unknown 'top3'; choose from top1, top5"):
         run(study, "--metric", "top3")
-    with pytest.raises(UserError, match="--metric and --replicates are for results stores"):
-        run(wide, "--metric", "top1")
+    with pytest.raises(UserError, match="--recipe and --replicates are for results stores"):
+        run(wide, "--recipe", "basic")
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_an_unknown_group_is_told_of_in_one_line(
     accuracies: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for group, reason in (
-        ("stem", "knows no stem of its architectures; there are parameters, family"),
+        ("stem", "knows no stem of its architectures; there are family, parameters"),
         ("recipe", "a table of errors does not say how networks were trained"),
     ):
         typed = [str(tmp_path / "models.csv"), "--base", "val", "--group-by", group, *HOW]

@@ -50,7 +50,10 @@ TABLES: dict[str, tuple[pd.DataFrame, dict[str, object]]] = {
     ),
     "noise": (apr.noise_ceiling(RUNS, level=0.9), {"level": 0.9, "method": "spearman"}),
     "ties": (apr.tied_ranks(TIES), {"level": 0.9}),
-    "rank preservation": (apr.rank_preservation(TIES, "big"), {"level": 0.9}),
+    "rank preservation": (
+        apr.rank_preservation(TIES, "big"),
+        {"level": 0.9, "remarks": ["An order can be told to hold from 82 architectures on."]},
+    ),
     "transfer": (
         apr.transfer_fits(ACCURACIES, "big", scale="logit", **OPTIONS),
         {"level": 0.9, "method": "pearson", "scale": "logit"},
