@@ -195,6 +195,7 @@ def verdicts(
     means = [c for c in found.values() if {*words_of(c.name)} & SUMMARIES and c.inside == 1]
     together = {c.name for c in (*sure, *candidates, *means)}
     derived = _derived({name: columns[name] for name in names if name in together}, top)
+    said = any(c.word == "value" for c in found.values())
     ranks = np.sum([c.ranks for c in beside], axis=0)
     counts = np.sum([c.known for c in beside], axis=0)
     told = {}
@@ -206,7 +207,7 @@ def verdicts(
         own = int(column in beside)
         apart = ranks - own * column.ranks, counts - own * column.known
         rho = _correlation(column, *apart) if others else None
-        verdict = _verdict(column, derived.get(name, ""), others, rho, bool(sure), quantity)
+        verdict = _verdict(column, derived.get(name, ""), others, rho, said, quantity)
         if verdict.kind == "dataset" and rho is not None and rho <= AGAINST and len(others) > 1:
             why = f"ranks models the other way round than the others (Spearman {rho:.2f})"
             verdict = Verdict("dataset", f"{why}: an error among accuracies? --error-columns")
@@ -219,7 +220,7 @@ def _verdict(
     derived: str,
     others: list[_Column],
     rho: float | None,
-    sure: bool,
+    said: bool,
     quantity: str | None,
 ) -> Verdict:
     words = {*words_of(column.name)}
@@ -245,7 +246,7 @@ def _verdict(
         far = column.largest < min(other.median for other in others) / 3
         told = "called like a description, and its values do not decide"
         return Verdict("description" if far else "unclear", told)
-    return Verdict("unclear", "no word says accuracy, as in others") if sure else Verdict("dataset")
+    return Verdict("unclear", "no word says accuracy, as in others") if said else Verdict("dataset")
 
 
 def _like(column: _Column, others: list[_Column], rho: float | None) -> bool:
