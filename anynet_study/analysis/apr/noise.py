@@ -201,7 +201,8 @@ def _reliability(
     """Of one dataset, whose runs are in order of their replicates."""
     if method != "pearson":
         errors, first = runs["error"], runs.groupby("architecture")["error"].first()
-        own, rising = runs["architecture"].map(first), np.sort(first.to_numpy())
+        own = runs["architecture"].map(first).astype(float)  # of categories it would be one
+        rising = np.sort(first.to_numpy())
         less = np.searchsorted(rising, errors, "left") - (own < errors)
         no_more = np.searchsorted(rising, errors, "right") - (own <= errors)
         runs = runs.assign(error=(less + no_more) / (2 * max(len(first) - 1, 1)))

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import pandas as pd
@@ -124,7 +125,7 @@ def _is_end(name: str, table: pd.DataFrame) -> bool:
 
 def _is_number(column: pd.Series) -> bool:
     """Tell whether a column has numbers; a verdict's interval is shown beside the verdict."""
-    return bool(pd.to_numeric(column, errors="coerce").notna().eq(column.notna()).all())
+    return all(isinstance(value, Real) for value in column.dropna())
 
 
 def _cells(table: pd.DataFrame, name: str, separator: str) -> list[str]:

@@ -67,10 +67,12 @@ def test_the_line_of_a_constant_drop(analysis: Study) -> None:
         row = lines[(lines["test_set"] == name) & (lines["scale"] == "linear")].iloc[0]
         assert row["slope"] == pytest.approx(1)
         assert row["intercept"] == pytest.approx(-harder)
-        assert row["drop"] == pytest.approx(harder)
+        lost = analysis.table("gaps")
+        assert lost.loc[lost["test_set"] == name, "gap"].abs().mean() == pytest.approx(harder)
     said = [sentence for finding in findings(analysis) for sentence in finding.sentences]
-    assert any(s.startswith("On new, networks trained on base lose 12.00 points") for s in said)
-    assert any(s.endswith("points there, and the ranking holds.") for s in said)
+    # Of so few test images a drop of 12 points may be theirs.
+    may = "On new, networks trained on base may be more or less accurate (−12.00 [−31.96, 7.96] points"
+    assert any(s.startswith(may) for s in said)
 
 
 def test_further_tables_are_those_of_apr(analysis: Study) -> None:

@@ -20,7 +20,11 @@ def test_code_edited_after_the_launch_is_not_what_jobs_run(
     launched = study.begin("launch", "sweep.yaml", HELD, PYTHONPATH=str(study.above))
     assert launched.wait(LONGEST_WAIT) == 0
     (job,) = study.jobs()
-    for module in ("dispatch/task.py", "dispatch/worker.py", "training/fast.py"):
+    for module in (
+        "engine/dispatch/task.py",
+        "engine/dispatch/worker.py",
+        "engine/training/fast.py",
+    ):
         assert (checkout / module).exists()
         (checkout / module).write_text("raise SystemExit('edited')\n")
 
