@@ -71,7 +71,7 @@ def test_the_line_of_a_constant_drop(analysis: Study) -> None:
         assert lost.loc[lost["test_set"] == name, "gap"].abs().mean() == pytest.approx(harder)
     said = [sentence for finding in findings(analysis) for sentence in finding.sentences]
     # Of so few test images a drop of 12 points may be theirs.
-    may = "On new, networks trained on base may be more or less accurate (−12.00 [−31.96, 7.96] points"
+    may = "On new, networks trained on base may be more or less accurate (−12.00 [−31.96, 7.96]"
     assert any(s.startswith(may) for s in said)
 
 
