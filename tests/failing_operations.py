@@ -59,11 +59,12 @@ def dataset(name: str) -> Callable[[], State]:
 
 
 def page(path: str) -> Callable[[], State]:
-    """Whether a page is there and whole: it tells the time at which it was made."""
+    """Whether a page that is there is whole: it tells the time at which it was made."""
 
     def state() -> State:
-        whole = Path(path).exists() and Path(path).read_text().rstrip().endswith("</html>")
-        return {"whole": str(whole)}
+        if not Path(path).exists():
+            return {}
+        return {"whole": str(Path(path).read_text().rstrip().endswith("</html>"))}
 
     return state
 
