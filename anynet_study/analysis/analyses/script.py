@@ -16,6 +16,8 @@ from anynet_study.analysis.analyses.arguments import (
     StudyOptions,
     with_study_options,
 )
+from anynet_study.analysis.analyses.building import with_averages
+from anynet_study.analysis.analysis import unanswered
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.files import write_text
@@ -87,14 +89,18 @@ def show_tables(*names: str) -> None:
 
     def command(study: Study) -> None:
         for name in names:
-            show(study.analysis(name).title, study.table(name))
+            table = study.table(name)
+            show(study.analysis(name).title, with_averages(table, str(table.columns[0]), "Average"))
 
     command.__doc__ = f"Print the tables {', '.join(names)}."
     script(command)
 
 
 def save(figure: Any, stem: Path, table: pd.DataFrame | None = None) -> None:
-    """Write a figure as PNG and PDF, and its table as CSV; print their paths."""
+    """Write a figure as PNG and PDF, and its table as CSV; print their paths.
+
+    Raises UserError for a figure that shows nothing.
+    """
     print(*plots.save(figure, stem, table=table), sep="\n")
 
 
@@ -106,7 +112,9 @@ def save_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def show(title: str, table: pd.DataFrame) -> None:
-    """Print a table."""
+    """Print a table. Raises UserError, with the reason, for one that has no number but counts."""
+    if reason := unanswered(table):
+        raise UserError(f"{title}: {reason}")
     print(f"{title}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
 
 

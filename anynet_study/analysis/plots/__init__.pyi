@@ -46,6 +46,7 @@ from .saving import save as save
 from .scatter import scatter_grid as scatter_grid
 from .scatter import scatter_matrix as scatter_matrix
 from .style import SERIES as SERIES
+from .training import best_and_worst as best_and_worst
 from .training import curve_data as curve_data
 from .training import curve_grid as curve_grid
 from .training import duration_grid as duration_grid

@@ -107,7 +107,7 @@ def write_report(
     if study.store is None:
         raise UserError(f"{study.name}: a report is of a study or its results.h5")
     with study:  # one state of the store, even if it is collected again meanwhile
-        summary = summarise(study.store)
+        summary = summarise(study.store, study.errors)
         study.make(study.known_tables)
         study.read_all()
     own = [name for name in study.known_figures if name not in (*FIGURES, *figures)]
