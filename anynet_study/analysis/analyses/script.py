@@ -90,7 +90,9 @@ def show_tables(*names: str) -> None:
     def command(study: Study) -> None:
         for name in names:
             table = study.table(name)
-            show(study.analysis(name).title, with_averages(table, str(table.columns[0]), "Average"))
+            shown = with_averages(table, str(table.columns[0]), "Average")
+            counts = table.select_dtypes("integer").columns  # which an average has not
+            show(study.analysis(name).title, shown.astype(dict.fromkeys(counts, "Int64")))
 
     command.__doc__ = f"Print the tables {', '.join(names)}."
     script(command)
@@ -101,6 +103,7 @@ def save(figure: Any, stem: Path, table: pd.DataFrame | None = None) -> None:
 
     Raises UserError for a figure that shows nothing.
     """
+    plots.check_drawn(figure)
     print(*plots.save(figure, stem, table=table), sep="\n")
 
 

@@ -97,12 +97,12 @@ def other_targets(
 
     The other p tests whether the one goes with the target given what the other would be *without
     noise*, and is known where replicates tell that noise: p_average needs those of the source,
-    p_source those of all other targets. Tested is cov(x, y) (var(z) - w) = cov(x, z) cov(y, z), where w is the
-    variance within architectures of z (errors in variables: Fuller, "Measurement Error Models",
-    1987, section 1.1), of first runs, by Student's t with the jackknife's standard error and one
-    degree of freedom less than there are architectures trained twice. In simulations 0.5% to 5%
-    were at most 0.05 where nothing is there (`benchmarks/coverage.py`). "_holm": corrected for all
-    tests of the table.
+    p_source those of all other targets. Tested is cov(x, y) (var(z) - w) = cov(x, z) cov(y, z),
+    where w is the variance within architectures of z (errors in variables: Fuller, "Measurement
+    Error Models", 1987, section 1.1), of first runs, by Student's t with the jackknife's standard
+    error and one degree of freedom less than there are architectures trained twice. In simulations
+    0.5% to 5% were at most 0.05 where nothing is there (`benchmarks/coverage.py`). "_holm":
+    corrected for all tests of the table.
 
     Rests on the architectures with all scores, but for columns that have none or are constant,
     which are left out and keep their row with NaN and a note.

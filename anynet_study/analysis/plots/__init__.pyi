@@ -41,6 +41,7 @@ from .proxies import regret_grid as regret_grid
 from .proxies import width_grid as width_grid
 from .rankings import rank_preservation_chart as rank_preservation_chart
 from .rankings import shift_rank_chart as shift_rank_chart
+from .saving import check_drawn as check_drawn
 from .saving import check_formats as check_formats
 from .saving import save as save
 from .scatter import scatter_grid as scatter_grid

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from anynet_study.analysis.plots.style import styled
@@ -76,13 +77,21 @@ def check_formats(formats: Sequence[str]) -> None:
         raise UserError(f"figure format {unknown[0]!r} is unknown; one of {', '.join(WRITERS)}")
 
 
+def check_drawn(figure: Figure) -> None:
+    """Raise DoesNotApplyError for a figure that shows nothing."""
+    if not any(map(_shows_something, figure.axes)):
+        raise DoesNotApplyError("there is nothing to draw: no value is known")
+
+
 def _shows_something(axes: Axes) -> bool:
     """Tell whether there is any mark in the units of the axes that has a place."""
     lines = [line for line in axes.lines if line.get_transform() == axes.transData]
     places: list[Any] = [line.get_xydata() for line in lines]
     for marks in axes.collections:
-        places += [path.vertices for path in marks.get_paths()]
-        places.append(np.ma.filled(marks.get_offsets(), np.nan))
+        if isinstance(marks, PathCollection):  # of points, whose paths are their markers
+            places.append(np.ma.filled(marks.get_offsets(), np.nan))
+        else:
+            places += [path.vertices for path in marks.get_paths()]
     found = any(len(part) and np.isfinite(part).all(axis=1).any() for part in places)
     return found or bool(axes.patches or axes.images or axes.texts)
 
@@ -102,11 +111,8 @@ def save(
 
     Raises:
         UserError: a format is none of these.
-        DoesNotApplyError: the figure shows nothing.
     """
     check_formats(formats)
-    if not any(map(_shows_something, figure.axes)):
-        raise DoesNotApplyError(f"{Path(stem).name}: there is nothing to draw: no value is known")
     figure.set_dpi(dpi)
     stem, paths = Path(stem), []
     for name in formats:

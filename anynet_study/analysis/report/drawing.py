@@ -86,6 +86,7 @@ def _draw(
     with look.drawing():
         try:
             figure, data = study.figure(name), study.figure_data(name)
+            plots.check_drawn(figure)
             look.apply(figure)
             paths = plots.save(figure, folder / name, formats, dpi)
         except DoesNotApplyError as error:
