@@ -475,9 +475,9 @@ class Sweep(Strict, metaclass=_InOneLine):
                 self._require(label, "errors_of")
             self._require_recipe(name, f"errors_of.{label}")
         for label in self.datasets if self.errors_of else ():
-            name = self.standing_for(label)
-            if label not in self.trained_datasets(self.recipes[name]):
-                legal = ", ".join(self.recipes_on(label)) or "none"
+            name, known = self.standing_for(label), self.recipes_on(label)
+            if name not in known and (known or label in self.errors_of):
+                legal = ", ".join(known) or "none"
                 raise ValueError(f"errors_of.{label}: {name} is not trained on it; legal: {legal}")
 
     def _require(self, label: str, where: str) -> None:
