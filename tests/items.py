@@ -23,7 +23,7 @@ TRAINED_IN = {
 }
 #: Columns that answer: each that a table has holds a number.
 ANSWERS = ("estimate", "slope", "correlation", "rho_source", "error", "accuracy", "change", "rank")
-#: Of commands whose options do not fit a miniature, or need no figure's folder.
+#: Resamples: what is asked is whether there are numbers.
 FEW = ("--resamples", "200")
 
 
