@@ -126,7 +126,7 @@ class Call(BaseModel):
 
     @classmethod
     def of(cls, retries: Retries, runs: Iterable[PlannedRun] = ()) -> "Call":
-        """What workers are to know, with the data of this process."""
+        """Return what workers are to know, with the data of this process."""
         ids = [run.run_id for run in runs]
         return cls(data_root=str(data_root().absolute()), runs=ids, retries=retries)
 
@@ -173,8 +173,8 @@ class Submission(BaseModel):
 def arrival(pid: int) -> SubmittedJob:
     """The entry of a worker that came by itself: a process of this machine.
 
-    In containers, host names and process ids may be the same at two places: what tells machines and
-    containers apart, in short, is not.
+    In containers, host names and process ids may be the same at two places: a digest of its mark
+    is not.
     """
     host, began = socket.gethostname(), psutil.Process(pid).create_time()
     mark = process_mark(pid)
@@ -323,9 +323,7 @@ def live_jobs(study: StudyFolder, recorded: Collection[str] = ()) -> list[LiveJo
 
 
 def _lives(job: SubmittedJob, logs: Path, now: float) -> bool:
-    """Tell whether a worker that is no job of Slurm's lives; `now`: `time_at` the folder of
-    logs.
-    """
+    """Tell whether a worker that is none of Slurm's lives; `now`: `time_at` the folder of logs."""
     if job.is_of_here:
         return job.process is not None
     quiet = silence(logs, job.job_id, now)
@@ -366,11 +364,15 @@ def _lines(folder: Path) -> Iterator[Submission]:
 
 
 def _write(folder: Path, fields: dict[str, Any]) -> None:
-    """Append a line to this process's own file: nobody else, on whatever machine, writes it."""
+    """Append a line to this process's own file: nobody else, on whatever machine, may write it."""
+
+    def opened(path: str, flags: int) -> int:
+        return os.open(path, flags, 0o644)
+
     began = int(1000 * psutil.Process().create_time())
     path = folder / f"{began}-{socket.gethostname()}-{os.getpid()}.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
-    with naming(path), path.open("a", encoding="utf-8") as file:
+    with naming(path), open(path, "a", encoding="utf-8", opener=opened) as file:
         file.write(json.dumps(fields, separators=(",", ":")) + "\n")
         file.flush()
         os.fsync(file.fileno())

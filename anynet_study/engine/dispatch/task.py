@@ -71,9 +71,7 @@ class Task:
             signal.raise_signal(again)  # submitit calls `checkpoint`, and has the job requeued
 
     def checkpoint(self) -> DelayedSubmission | None:
-        """Return what is queued again in place of this: the same; None where that would lead
-        nowhere.
-        """
+        """Return what is queued again in place of this: the same; None if that leads nowhere."""
         runs = _runs_of(submitit.JobEnvironment(), self.submission)
         stalled = 0 if made_progress(self.study, runs) else self.stalled + 1
         if stalled >= MAX_STALLED_REQUEUES:

@@ -20,7 +20,7 @@ from anynet_study.core.errors import UserError, WorkFailedError
 from anynet_study.data import KeptDatasets, data_root, load_dataset
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.claims import Claimed
-from anynet_study.engine.dispatch.executors import with_options
+from anynet_study.engine.dispatch.executors import HUGE_PAGES, with_options
 from anynet_study.engine.dispatch.failures import retries
 from anynet_study.engine.dispatch.ledger import Call, SubmittedJob
 from anynet_study.engine.dispatch.process import Interruption, end_with, prepare_process
@@ -40,9 +40,6 @@ from anynet_study.engine.sweep import Sweep
 
 #: Minutes until which a worker of this machine is ended: submitit's own are two.
 FOREVER_MIN = 10 * 365 * 24 * 60
-#: Memory in huge pages: speed only. glibc reads this when a process begins; without glibc it means
-#: nothing.
-HUGE_PAGES = "glibc.malloc.hugetlb=1"
 #: An executor is given at most so many functions. Each is a worker, if anything is left to do.
 MOST = 1000
 
@@ -128,8 +125,7 @@ class Helper:
 
 
 def _is_free(study: StudyFolder) -> bool:
-    """Tell whether a run that workers were called for is without a record, and nobody seems to be
-    at it.
+    """Tell whether a run that workers were called for is not recorded, and nobody is at it.
 
     Executors call their last functions when all is taken: these are to be quick.
     """

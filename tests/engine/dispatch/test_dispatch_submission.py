@@ -220,6 +220,15 @@ def test_litter_is_removed_once_no_job_is_alive(
     assert there == {"*.out", "*.pkl", "*.sh"}
 
 
+def test_a_worker_that_came_by_itself_keeps_no_run_from_slurm(
+    slurm: FakeSlurm, launch: Launch, study: StudyFolder
+):
+    launch()
+    slurm.forget()
+    ledger.append(study.jobs, [ledger.arrival(os.getpid())])
+    assert launch()["submitted"] == RUNS
+
+
 def test_what_jobs_execute_is_nobody_else_s_to_change(
     slurm: FakeSlurm, launch: Launch, study: StudyFolder
 ):
@@ -228,7 +237,7 @@ def test_what_jobs_execute_is_nobody_else_s_to_change(
         launch()
     finally:
         os.umask(before)
-    executed = [*study.logs.glob("*.pkl"), *study.logs.glob("*.sh")]
+    executed = [*study.logs.glob("*.pkl"), *study.logs.glob("*.sh"), *study.jobs.iterdir()]
     assert len(executed) > RUNS
     assert {path.stat().st_mode & 0o022 for path in executed} == {0}
     assert "\numask 002\n" in slurm.scripts[1]  # results are for all whom the user lets
