@@ -58,7 +58,10 @@ OTHER: dict[type[ast.AST], type[ast.AST]] = {
     ast.NotIn: ast.In,
 }
 #: Tests import them; they are imported once, before the process of the tests is forked.
-LIBRARIES = ("numpy", "pandas", "pyarrow", "pydantic", "scipy.stats", "typer")
+LIBRARIES = (
+    *("h5py", "matplotlib.pyplot", "numpy", "pandas", "pyarrow.parquet", "pydantic", "scipy.stats"),
+    *("sklearn.ensemble", "statsmodels.api", "typer"),
+)
 
 
 @dataclass(frozen=True)
