@@ -63,13 +63,17 @@ def draw(*tables: str, **figures: str) -> None:
     """Run a script that draws registered figures, each under a name of its own.
 
     `draw(figure7a="depth", figure7b="width")` writes figure7a.png, .pdf and .csv, and so on. Of
-    several figures, those that there are. Before them the script prints these tables.
+    several figures, those that there are. Before them the script prints these tables, those that
+    there are.
     """
 
     def command(study: Study, output: Output = FOLDER) -> None:
+        lacking, left_out = [], []
         for name in tables:
-            show(study.analysis(name).title, study.table(name))
-        left_out = []
+            try:
+                show(study.analysis(name).title, study.table(name))
+            except UserError as error:
+                lacking.append(f"no table {name}: {error}")
         for stem, name in figures.items():
             try:
                 save(study.figure(name), output / stem, study.figure_data(name))
@@ -77,7 +81,7 @@ def draw(*tables: str, **figures: str) -> None:
                 left_out.append(f"no {stem}: {error}")
         if len(left_out) == len(figures):
             raise UserError(f"{study.name}: {left_out[0]}")
-        for line in left_out:
+        for line in [*lacking, *left_out]:
             print(line, file=sys.stderr)
 
     command.__doc__ = f"Draw {', '.join(figures)}: PNG, PDF, and what they show as CSV."
