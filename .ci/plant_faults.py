@@ -136,7 +136,7 @@ def nearest_tests(module: Path) -> list[str]:
     word = re.compile(rf"\b{module.stem}\b")
     named = [file for file in files if module.stem in file.stem]
     found = named or [file for file in files if word.search(file.read_text(encoding="utf-8"))]
-    return list(map(str, found or [room]))
+    return list(map(str, found))
 
 
 def functions_of(file: str) -> dict[tuple[str, int], list[FunctionType]]:
@@ -247,6 +247,8 @@ def main() -> None:
 
     planter = Planter(file, chosen)
     tests = options.tests or nearest_tests(file)
+    if not tests:
+        parser.error(f"no test names {options.module}: say --tests")
     how = ["-n", "0", "-qq", "--tb=no", "--no-summary", "-p", "no:cacheprovider"]
     code = pytest.main([*how, *tests], [planter])
     if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
