@@ -17,6 +17,7 @@ fault that makes the tests take more than ten times as long is found: the child 
 import argparse
 import ast
 import gc
+import importlib
 import os
 import random
 import re
@@ -187,7 +188,7 @@ class Planter:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         name = ".".join(self.file.relative_to(ROOT).with_suffix("").parts)
-        module = sys.modules[name.removesuffix(".__init__")]
+        module = importlib.import_module(name.removesuffix(".__init__"))
         tree = ast.parse(self.file.read_bytes())
         self.planted = self.choose(list(faults(tree)))
         if not _passes(session, lambda: take_over(tree, module), 3600.0):
