@@ -80,7 +80,7 @@ def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: 
     `load_dataset`.
     """
     cost, study = expected_on(sweep.launch, site), StudyFolder.of(sweep)
-    reader = JournalReader(study.journals)
+    reader = JournalReader(study.journals, study.results)
     recorded = reader.read()
     try:
         if study.population_file.exists():

@@ -15,7 +15,13 @@ import pyarrow.compute as pc
 
 from anynet_study.engine.dispatch.worker_state import SILENT
 from anynet_study.engine.planning import Plan, PlannedRun
-from anynet_study.store import OnlyInStore, is_torn, only_in_store, read_journals
+from anynet_study.store import (
+    OnlyInStore,
+    collected_records,
+    is_torn,
+    only_in_store,
+    read_journals,
+)
 
 #: What is kept of each record, to tell how fast runs end and to predict the length of others.
 KEPT = (
@@ -23,6 +29,8 @@ KEPT = (
     *("device", "engine", "journal", "seconds", "started"),
     *("backend", "instruction_set", "threads"),
 )
+#: What else is read of each record.
+NOTED = ("failure_kind", "host", "message")
 HOUR = 3600.0
 #: A look is no older than so many seconds, or a claim would be taken that its worker has removed.
 OLDEST_LOOK = SILENT / 3
@@ -172,8 +180,9 @@ class JournalReader:
     Raises as `store.read_journals`.
     """
 
-    def __init__(self, journals: Path) -> None:
-        self._folder = journals
+    def __init__(self, journals: Path, results: Path | None = None) -> None:
+        """`results`: a store that was collected from them, which spares decoding what it has."""
+        self._folder, self._results = journals, results
         #: Up to which byte each journal was read.
         self._after: dict[str, int] = {}
         self._runs: dict[str, str] = {}
@@ -189,19 +198,16 @@ class JournalReader:
 
     def read(self) -> Recorded:
         """All that is recorded by now. What an earlier call gave grows with it."""
+        if self._results is not None:
+            found, ends = collected_records(self._results, self._folder, (*KEPT, *NOTED))
+            self._results = None
+            self._after |= ends
+            self._note(found)
         wrong: dict[str, str] = {}
         new = read_journals(self._folder, self._after, wrong)
         self._damage |= {name: said for name, said in wrong.items() if not is_torn(said)}
-        if len(new):
-            self._after |= zip(new["journal"].to_pylist(), new["end"].to_pylist(), strict=True)
-            runs, tests = _by_kind(new)
-            self._note_runs(runs)
-            names = ("run_id", "evaluation_id", "started", "error")
-            for run_id, evaluation_id, started, error in _rows(tests, *names):
-                pair = run_id, evaluation_id  # of several, the one that a store keeps
-                if started < self._began.get(pair, math.inf):
-                    self._began[pair], self._evaluations[pair] = started, error
-            self._tables.append(new.select(KEPT).unify_dictionaries())
+        self._after |= zip(new["journal"].to_pylist(), new["end"].to_pylist(), strict=True)
+        self._note(new)
         return self._recorded
 
     def look(self, share: float) -> Recorded:
@@ -215,6 +221,19 @@ class JournalReader:
             now = time.monotonic()
             self._next_look = now + min(OLDEST_LOOK, (now - began) / share)
         return self._recorded
+
+    def _note(self, new: pa.Table) -> None:
+        """Take up a table of records."""
+        if not len(new):
+            return
+        runs, tests = _by_kind(new)
+        self._note_runs(runs)
+        names = ("run_id", "evaluation_id", "started", "error")
+        for run_id, evaluation_id, started, error in _rows(tests, *names):
+            pair = run_id, evaluation_id  # of several, the one that a store keeps
+            if started < self._began.get(pair, math.inf):
+                self._began[pair], self._evaluations[pair] = started, error
+        self._tables.append(new.select(KEPT).unify_dictionaries())
 
     def _note_runs(self, table: pa.Table) -> None:
         names = ("run_id", "status", "failure_kind", "host", "started", "seconds", "message")
