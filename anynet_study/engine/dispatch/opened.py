@@ -224,5 +224,7 @@ def _opened(folder: StudyFolder, sweep: Sweep, population: Population, whole: bo
     views = load_views(sweep, whole, kept)
     digests = NO_DIGESTS if whole else folder.digests()
     plan = make_plan(sweep, population, views, digests=digests, kept=kept)
+    if (part := folder.part()) is not None:  # its other runs are trained elsewhere
+        plan = plan.find(part)
     study = OpenStudy(folder, sweep, population, views, plan)
     return study.planned_by(Recorded.read(folder.journals)) if sweep.trials else study

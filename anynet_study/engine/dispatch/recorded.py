@@ -272,8 +272,7 @@ class JournalReader:
         return pa.concat_tables(tables).unify_dictionaries()
 
     def throughput(self, now: float, is_over: bool = False) -> Throughput:
-        """Tell how fast runs ended that were read, at `now` (seconds since 1970), and what they
-        took.
+        """Tell how fast recorded runs ended, at `now` (seconds since 1970), and what they took.
 
         If the study `is_over`, the pace is the one at its end: time without workers does not count.
         Records of evaluations name no device. It is taken to be that of the runs of the same
