@@ -175,7 +175,7 @@ def _launch(
     study: OpenStudy, options: LaunchOptions, executor: Executor | None
 ) -> tuple[LaunchReport, Sequence[Any]]:
     folder, sweep, plan = study.folder, study.sweep, study.plan
-    reader = JournalReader(folder.journals)
+    reader = JournalReader(folder.journals, folder.results)
     ended = reader.read().ended(plan)
     ledger.adopt(folder.jobs)
     live = ledger.live_jobs(folder, ended)
