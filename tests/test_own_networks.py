@@ -13,8 +13,7 @@ import own_models
 import pandas as pd
 import pytest
 import torch
-from command import ROOT, SWEEPS, environment, in_this_process, train
-from items import answer
+from command import ROOT, SWEEPS, environment, in_this_process, laid_out, run_script, train
 from miniatures import write_miniature
 from PIL import Image
 from scripted_study import PACKED
@@ -316,4 +315,9 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     runs = ResultStore(opened.folder.results).table("runs", ["network", "status"]).to_pydict()
     assert set(runs["status"]) == {"completed"}
     assert set(runs["network"]) == set(small)
-    answer(tmp_path, "models", monkeypatch)
+    told = {"rank_preservation": "", "transforms": "--dataset insects"}
+    told |= {"figure_a6": "--recipe tuned --source imagenet"}
+    laid_out(monkeypatch)
+    for name, options in told.items():
+        assert run_script(name, "studies/models", *options.split(), "-o", ".") == 0
+        assert Path(f"{name}.png").is_file()
