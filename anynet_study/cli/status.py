@@ -46,7 +46,7 @@ def status(
         legal = f"{SHORTEST_WAIT:g} to {LONGEST_WAIT:g}"
         raise UserError(f"--every: {every:g} s is too often or too seldom; legal: {legal}")
     study = open_study(study_name)
-    reader = JournalReader(study.folder.journals)
+    reader = JournalReader(study.folder.journals, study.folder.results)
 
     def look() -> "Status":
         return current_status(study, reader)

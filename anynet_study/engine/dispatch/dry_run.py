@@ -78,7 +78,7 @@ class Begun:
 def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: Site) -> Begun:
     """Return what the study of a sweep has finished, and what the sweep changes of it."""
     cost, study = expected_on(sweep.launch, site), StudyFolder.of(sweep)
-    reader = JournalReader(study.journals)
+    reader = JournalReader(study.journals, study.results)
     recorded = reader.read()
     try:
         if study.population_file.exists():

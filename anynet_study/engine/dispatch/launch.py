@@ -175,7 +175,7 @@ def _launch(
     study: OpenStudy, options: LaunchOptions, executor: Executor | None
 ) -> tuple[LaunchReport, Sequence[Any]]:
     folder, sweep, plan = study.folder, study.sweep, study.plan
-    reader = JournalReader(folder.journals)
+    reader = JournalReader(folder.journals, folder.results)
     ended = reader.read().ended(plan)
     ledger.adopt(folder.jobs)
     live = ledger.live_jobs(folder, ended)
@@ -189,7 +189,8 @@ def _launch(
     assigned = in_jobs(live, recorded)
     takers = any(it.job.cluster == "none" for it in live)
     if takers and options.limited and sweep.launch.cluster != "slurm":
-        assigned |= set(todo.ids())  # those workers take what nobody is at
+        called = ledger.last_call(folder.jobs)
+        assigned |= set(called.runs if called else ())  # those workers take what nobody is at
     new = todo.where(lambda run: run.run_id not in assigned)
     silent = sorted(ledger.silent_jobs(folder.logs, live))
     here = any(it.job.is_of_here for it in live)
