@@ -1,34 +1,32 @@
-"""Which faults the tests would let through: plants one at a time in a copy of a module.
+"""Which faults the tests would let through: plants them in a module, one at a time.
 
-    python .ci/plant_faults.py anynet_study/analysis/apr/drivers.py
-    python .ci/plant_faults.py anynet_study/store/*.py --count 15
+    python .ci/plant_faults.py anynet_study/analysis/apr/drivers.py --count 15
     python .ci/plant_faults.py anynet_study/data/splits.py --only 177 --tests tests/data
 
-A fault is another operator, another comparison, another constant, or a negation that is dropped.
-The quick tests nearest to the module run first: files of its room whose names have the module's
-name, or else whose text has it. What they let through meets the tests of the whole room. What
-survives is printed, and then a table. Not each survivor needs a test: some change nothing that
-anybody could see.
+A fault is another operator, another comparison, another constant, or a negation that is dropped, in
+functions and in constants of the module. The quick tests nearest to it have to find each: files of
+its room whose names have the module's name, or else whose text has it. What survives is printed,
+and at last how many of how many. Not each survivor needs a test: some change nothing that anybody
+could see.
 
-What runs is a copy of the checkout, in the temporary folder. A fault that makes the tests take more
-than ten times as long is found: their process ends.
+No file is changed. Tests are read once; then each fault gets a child of this process, in which the
+functions that were imported have other code. Processes that a test starts do not see the fault. A
+fault that makes the tests take more than ten times as long is found: the child is ended.
 """
 
 import argparse
 import ast
+import gc
 import importlib
-import importlib.util
 import os
 import random
 import re
 import resource
-import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -57,65 +55,49 @@ OTHER: dict[type[ast.AST], type[ast.AST]] = {
     ast.In: ast.NotIn,
     ast.NotIn: ast.In,
 }
-#: Tests import them; they are imported once, before the process of the tests is forked.
-LIBRARIES = (
-    *("h5py", "matplotlib.pyplot", "numpy", "pandas", "pyarrow.parquet", "pydantic", "scipy.stats"),
-    *("sklearn.ensemble", "statsmodels.api", "typer"),
-)
+Constant = bool | int | float | str | tuple | frozenset
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One place of a module (its characters `begin` to `end`), and what stands there instead."""
+    """A node of a module's tree, and what is planted in its place."""
 
-    line: int
-    begin: int
-    end: int
-    was: str
-    became: str
+    node: ast.expr | ast.AugAssign
+    other: ast.AST
 
-    def planted(self, source: str) -> str:
-        """`source` with this fault."""
-        return source[: self.begin] + self.became + source[self.end :]
+    def __str__(self) -> str:
+        return f"{self.node.lineno}: {ast.unparse(self.node)} -> {ast.unparse(self.other)}"
 
+    def plant(self, tree: ast.Module) -> None:
+        """Put it into the tree that its node is of; lines stay what they are."""
+        fault = self
 
-def faults(source: str) -> list[Fault]:
-    """All faults that can be planted in `source`, by their places."""
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    lines = source.splitlines()
+        class Planting(ast.NodeTransformer):
+            def visit(self, node: ast.AST) -> ast.AST:
+                if node is not fault.node:
+                    return self.generic_visit(node)
+                return ast.fix_missing_locations(ast.copy_location(fault.other, fault.node))
 
-    def place(row: int, offset: int) -> int:
-        """The character at an offset in bytes."""
-        return starts[row - 1] + len(lines[row - 1].encode()[:offset].decode())
-
-    found = []
-    for node, other in _changes(ast.parse(source)):
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        begin = place(node.lineno, node.col_offset)
-        end = place(node.end_lineno, node.end_col_offset)
-        became = ast.unparse(other)
-        if isinstance(other, ast.BinOp | ast.BoolOp | ast.Compare):
-            became = f"({became})"  # it may span lines, or stand in what binds closer
-        found.append(Fault(node.lineno, begin, end, ast.unparse(node), became))
-    return sorted(found, key=lambda fault: (fault.begin, fault.end, fault.became))
+        Planting().visit(tree)
 
 
-def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.AugAssign, ast.AST]]:
-    """Nodes, each with what is planted for it.
+def faults(tree: ast.AST) -> Iterator[Fault]:
+    """All that can be planted in a tree, each node of which may have several.
 
-    None in annotations, which run nothing, in messages of errors, and in texts put together.
+    None in what declares (annotations, decorators, fields of classes), in messages of errors, and
+    in texts that are put together.
     """
-    for field, value in ast.iter_fields(tree):
-        if field in ("annotation", "returns"):
+    for name, value in ast.iter_fields(tree):
+        if name in ("annotation", "returns", "decorator_list"):
             continue
         for node in value if isinstance(value, list) else [value]:
-            if isinstance(node, ast.AST) and not isinstance(node, ast.Raise | ast.JoinedStr):
-                if isinstance(node, ast.expr | ast.AugAssign):
-                    yield from ((node, other) for other in _others(node))
-                yield from _changes(node)
+            if not isinstance(node, ast.AST) or isinstance(node, ast.Raise | ast.JoinedStr):
+                continue
+            if isinstance(tree, ast.ClassDef) and not isinstance(node, ast.FunctionDef):
+                continue
+            if isinstance(node, ast.expr | ast.AugAssign):
+                yield from (Fault(node, other) for other in _others(node))
+            yield from faults(node)
 
 
 def _others(node: ast.expr | ast.AugAssign) -> Iterator[ast.AST]:
@@ -146,97 +128,135 @@ def _is_text(node: ast.expr) -> bool:
     )
 
 
-def nearest_tests(module: Path) -> tuple[list[str], str]:
-    """Files of tests that are nearest to a module, and the folder of its room, from `ROOT`."""
+def nearest_tests(module: Path) -> list[str]:
+    """The files of tests that are nearest to a module."""
     room = ROOT / "tests" / module.relative_to(ROOT / "anynet_study").parent
     while not room.is_dir():
         room = room.parent
     files = sorted(room.rglob("test_*.py"))
-    named = [file for file in files if module.stem in file.stem]
     word = re.compile(rf"\b{module.stem}\b")
-    near = named or [file for file in files if word.search(file.read_text(encoding="utf-8"))]
-    return [str(file.relative_to(ROOT)) for file in near], str(room.relative_to(ROOT))
+    named = [file for file in files if module.stem in file.stem]
+    found = named or [file for file in files if word.search(file.read_text(encoding="utf-8"))]
+    return list(map(str, found))
 
 
-def copy_of_checkout(folder: Path) -> Path:
-    """What git knows or would add, and `shared` where it lies beside."""
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    copy = folder / "anynet-study"
-    for name in filter(None, names.split("\0")):
-        if (ROOT / name).is_file():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, copy / name)
-    (folder / "shared").symlink_to(ROOT.parent / "shared")
-    return copy
+def functions_of(file: str) -> dict[tuple[str, int], list[FunctionType]]:
+    """All functions there are whose code is of this file, by name and line."""
+    found: dict[tuple[str, int], list[FunctionType]] = {}
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType) and one.__code__.co_filename == file:
+            key = one.__code__.co_qualname, one.__code__.co_firstlineno
+            found.setdefault(key, []).append(one)
+    return found
 
 
-def passes(copy: Path, tests: list[str], cpu_seconds: float) -> bool:
-    """Whether these quick tests pass in the copy, in a process of their own, within a limit."""
-    sys.stdout.flush()
+def take_over(tree: ast.Module, module: ModuleType) -> None:
+    """Give the functions of an imported module, and its constants, the code of `tree`."""
+    file = str(module.__file__)
+    before = functions_of(file)
+    there = {id(one) for same in before.values() for one in same}
+    space = {"__name__": module.__name__, "__file__": file, "__package__": module.__package__}
+    exec(compile(tree, file, "exec"), space)
+    for key, same in functions_of(file).items():
+        new = [one for one in same if id(one) not in there]
+        for one in before.get(key, ()) if new else ():
+            one.__code__ = new[0].__code__
+            one.__defaults__, one.__kwdefaults__ = new[0].__defaults__, new[0].__kwdefaults__
+    for name, value in space.items():
+        was = vars(module).get(name)
+        if isinstance(value, Constant) and value != was:
+            for user in list(sys.modules.values()):
+                if getattr(user, "__dict__", {}).get(name) is was:
+                    setattr(user, name, value)
+
+
+@dataclass
+class Planter:
+    """A plugin of pytest: in place of running the tests once, runs them with each fault."""
+
+    file: Path
+    choose: Callable[[list[Fault]], list[Fault]]
+    planted: list[Fault] = field(default_factory=list)
+    survived: list[Fault] = field(default_factory=list)
+
+    def pytest_sessionstart(self) -> None:
+        from hypothesis import Phase, settings  # a plugin of pytest, which has to import it first
+
+        phases = (Phase.explicit, Phase.generate)  # the smallest example is of no interest
+        settings.register_profile("faults", deadline=None, database=None, phases=phases)
+        settings.load_profile("faults")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        name = ".".join(self.file.relative_to(ROOT).with_suffix("").parts)
+        module = importlib.import_module(name.removesuffix(".__init__"))
+        tree = ast.parse(self.file.read_bytes())
+        self.planted = self.choose(list(faults(tree)))
+        if not _passes(session, lambda: take_over(tree, module), 3600.0):
+            raise session.Failed("these tests fail, or there are none, without a fault")
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        limit = 10.0 + 10.0 * (used.ru_utime + used.ru_stime)
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        for fault in self.planted:
+
+            def plant(fault: Fault = fault) -> None:
+                fault.plant(tree)
+                take_over(tree, module)
+
+            if _passes(session, plant, limit):
+                self.survived.append(fault)
+                reporter.write_line(f"{self.file.relative_to(ROOT)}:{fault}", flush=True)
+        return True
+
+
+def _passes(session: pytest.Session, prepare: Callable[[], None], cpu_seconds: float) -> bool:
+    """Whether all tests pass in a child that is prepared, within a limit."""
     child = os.fork()
     if child == 0:
-        os.chdir(copy)
-        sys.path.insert(0, str(copy))
-        os.environ["PYTHONPATH"] = str(copy)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_seconds) + 1, int(cpu_seconds) + 1))
-        said = os.open(copy.parent / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
-        os._exit(pytest.main(["-n", "0", "-x", "--quiet", "--tb=no", *tests]))
+        session.config.pluginmanager.unregister(name="terminalreporter")
+        resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_seconds), int(cpu_seconds)))
+        code = 1
+        try:
+            prepare()
+            for item, following in zip(session.items, [*session.items[1:], None], strict=True):
+                session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if session.testsfailed:
+                    break
+            else:
+                code = 0
+        finally:
+            os._exit(code)
     return os.waitpid(child, 0)[1] == 0
-
-
-def survivors(module: Path, copy: Path, planted: list[Fault], tests: list[str]) -> list[Fault]:
-    """Those of the planted faults that no test finds; they are printed as they are known."""
-    steps = [tests] if tests else [part for part in nearest_tests(module) if part]
-    steps = [[step] if isinstance(step, str) else step for step in steps]
-    name = module.relative_to(ROOT)
-    source, target = module.read_text(encoding="utf-8"), copy / name
-    limits = []
-    for step in steps:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if not passes(copy, step, 3600):
-            print((copy.parent / "said").read_text(encoding="utf-8")[-2000:])
-            raise SystemExit(f"{name}: {' '.join(step)} fail without a fault")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        limits.append(20 + 10 * (after.ru_utime - before.ru_utime))
-    kept = []
-    for fault in planted:
-        target.write_text(fault.planted(source), encoding="utf-8")
-        # Of two versions of a second and a size, Python would take the one that it has compiled.
-        Path(importlib.util.cache_from_source(str(target))).unlink(missing_ok=True)
-        if all(passes(copy, step, limit) for step, limit in zip(steps, limits, strict=True)):
-            kept.append(fault)
-            print(f"{name}:{fault.line}: {fault.was} -> {fault.became}", flush=True)
-    target.write_text(source, encoding="utf-8")
-    Path(importlib.util.cache_from_source(str(target))).unlink(missing_ok=True)
-    return kept
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("modules", nargs="+", type=Path, metavar="MODULE")
-    parser.add_argument("--tests", nargs="+", default=[], help="in place of the nearest")
+    parser.add_argument("module", type=Path)
+    parser.add_argument("--tests", nargs="+", help="in place of the nearest")
     parser.add_argument("--only", type=int, metavar="LINE", help="faults of one line")
     parser.add_argument("--count", type=int, help="so many, drawn by chance; else all")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    for library in LIBRARIES:
-        importlib.import_module(library)
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        copy = copy_of_checkout(Path(folder))
-        for module in map(Path.resolve, options.modules):
-            planted = faults(module.read_text(encoding="utf-8"))
-            planted = [it for it in planted if options.only in (None, it.line)]
-            if options.count is not None and options.count < len(planted):
-                planted = random.Random(options.seed).sample(planted, options.count)
-            kept = survivors(module, copy, planted, options.tests)
-            rows.append(f"| {module.relative_to(ROOT)} | {len(planted)} | {len(kept)} |")
-    print("\n".join(["| module | planted | survived |", "| --- | --- | --- |", *rows]))
+    file = options.module.resolve()
+
+    def chosen(all_there_are: list[Fault]) -> list[Fault]:
+        mine = [fault for fault in all_there_are if options.only in (None, fault.node.lineno)]
+        if options.count is None or options.count >= len(mine):
+            return mine
+        return random.Random(options.seed).sample(mine, options.count)
+
+    planter = Planter(file, chosen)
+    tests = options.tests or nearest_tests(file)
+    if not tests:
+        parser.error(f"no test names {options.module}: say --tests")
+    how = ["-n", "0", "-qq", "--tb=no", "--no-summary", "-p", "no:cacheprovider"]
+    code = pytest.main([*how, *tests], [planter])
+    if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        planted, survived = len(planter.planted), len(planter.survived)
+        print(f"| {file.relative_to(ROOT)} | {planted} | {survived} |")
+    else:
+        raise SystemExit(f"{file.relative_to(ROOT)}: {' '.join(tests)}: pytest ended with {code}")
 
 
 if __name__ == "__main__":

@@ -91,6 +91,19 @@ def test_shares_of_many_mixed_groups_are_near(seed):
     np.testing.assert_allclose(shares, 0.2, atol=0.04)
 
 
+def test_every_class_of_few_mixed_groups_is_on_both_sides():
+    """Every third of such small tables has a class of which a group has to be moved."""
+    draw = np.random.default_rng(0)
+    for _ in range(300):
+        groups = draw.integers(6, 9)
+        counts = draw.integers(0, 3, (groups, 3)) * (draw.integers(0, 3, (groups, 3)) == 0)
+        counts[np.arange(groups), np.arange(groups) % 3] += 1
+        order = draw.permutation(groups).tolist()
+        held = hold_out_mixed(counts, CLASSES, draw.uniform(0.1, 0.5), order)
+        assert counts[held].any(axis=0).all()
+        assert np.delete(counts, held, axis=0).any(axis=0).all()
+
+
 @given(st.integers(2, 6), st.integers(0, 10**6))
 def test_the_group_that_moves_is_the_smallest_by_which_no_class_is_lost(groups, seed):
     """A side lacks a class: all groups are tried, as sets of classes."""
@@ -212,6 +225,19 @@ def test_a_manifest_of_a_part_takes_that_part(data_home, tmp_path):
     assert again.content_hash == part.content_hash
     assert (again.folder / "split.csv").read_bytes() == manifest.read_bytes()
     assert again.meta.ignored > part.meta.ignored
+
+
+def test_classes_that_a_manifest_does_not_list_are_left_out(data_home, tmp_path):
+    source = write_miniature("natural", tmp_path)
+    first = add_dataset("first", source, size=12)
+    rows = read_manifest(first.folder / "split.csv")
+    listed = [row for row in rows if row.label != rows[0].label]
+    write_manifest(tmp_path / "part.csv", listed)
+    again = add_dataset("again", source, size=12, split_from=tmp_path / "part.csv")
+    assert len(first.meta.classes) == len({row.label for row in rows})
+    kept = [name for name in first.meta.classes if name != rows[0].label]
+    assert list(again.meta.classes) == kept
+    assert read_manifest(again.folder / "split.csv") == listed
 
 
 def test_another_download_of_the_same_images(data_home, ham):

@@ -189,7 +189,8 @@ def _launch(
     assigned = in_jobs(live, recorded)
     takers = any(it.job.cluster == "none" for it in live)
     if takers and options.limited and sweep.launch.cluster != "slurm":
-        assigned |= set(todo.ids())  # those workers take what nobody is at
+        called = ledger.last_call(folder.jobs)
+        assigned |= set(called.runs if called else ())  # those workers take what nobody is at
     new = todo.where(lambda run: run.run_id not in assigned)
     silent = sorted(ledger.silent_jobs(folder.logs, live))
     here = any(it.job.is_of_here for it in live)

@@ -108,7 +108,8 @@ def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool =
         while todo:
             known = reader.records
             call_workers(study, todo, again)
-            training.follow(min(local_workers(sweep), len(todo)))
+            there = sum(it.job.is_of_here for it in ledger.live_jobs(study))
+            training.follow(max(0, min(local_workers(sweep) - there, len(todo))))
             again = retries(reader.read(), sweep.launch.attempts)
             todo = reader.read().todo(plan, again) if reader.records > known else todo[:0]
     left = reader.read().todo(plan)
