@@ -58,6 +58,7 @@ def list_jobs(
         else:
             end = ending(study.logs, job)
             host, note = (end.host, end.words) if end else ("", "never began")
+            host = host or ("" if job.cluster == "slurm" else job.host)
             state = "ended"
             if done == len(job.runs) and not note:
                 state = "done"

@@ -28,10 +28,9 @@ from anynet_study.engine.dispatch.recorded import Recorded, Retries
 from anynet_study.engine.dispatch.snapshot import Snapshot, take
 from anynet_study.engine.dispatch.submission import Submitted
 from anynet_study.engine.dispatch.worker_state import (
-    SILENT,
     WorkerState,
     alive_file,
-    silence,
+    seems_to_live,
     time_at,
 )
 from anynet_study.engine.planning import PlannedRun, datasets_of, gpus_here
@@ -135,8 +134,7 @@ def _is_free(study: StudyFolder) -> bool:
     left = {run_id for run_id in call.runs if not recorded.is_over(run_id, call.retries)}
     now = time_at(study.logs)
     for claim in study.claims.glob("*") if left else ():
-        quiet = silence(study.logs, Claimed.read(claim).job_id, now)
-        if quiet is not None and quiet < SILENT:
+        if seems_to_live(study.logs, Claimed.read(claim).job_id, now):
             left.discard(claim.stem)
     return bool(left)
 

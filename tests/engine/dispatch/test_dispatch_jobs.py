@@ -16,6 +16,7 @@ from test_dispatch_recorded import row
 from tiny_study import Type
 
 from anynet_study.engine.dispatch import ledger
+from anynet_study.engine.dispatch.ledger import SubmittedJob
 from anynet_study.engine.dispatch.opened import OpenStudy
 from anynet_study.store import JournalWriter
 
@@ -171,3 +172,12 @@ def test_logs_lists_jobs_and_how_they_ended(tiny: OpenStudy, type_: Type) -> Non
     told = type_("logs", "tiny", "--json")
     assert [it["state"] for it in json.loads(told.out)] == ["done", *["ended"] * 4]
     assert "away" in told.line
+
+
+def test_logs_says_where_a_worker_was_that_left_in_order(tiny: OpenStudy, type_: Type) -> None:
+    job = SubmittedJob("n7-c0ffee-9", "none", "n7", 9.0)
+    ledger.append(tiny.folder.jobs, [job])
+    tiny.folder.logs.mkdir(exist_ok=True)
+    job.log(tiny.folder.logs, "out").touch()
+    (told,) = json.loads(type_("logs", "tiny", "--json").out)
+    assert (told["state"], told["host"], told["note"]) == ("done", "n7", "")
