@@ -69,7 +69,9 @@ def submit_helpers(
     if executor is None or not runs:
         return Submitted(0, (), runs_left=len(runs))
     here = sweep.launch.cluster == "debug"
-    helper = Helper(str(study.folder.absolute()), None if here else take(study.code))
+    helper = Helper(
+        str(study.folder.absolute()), None if here else take(study.code, own=study.own_sources())
+    )
     most = 1 if here else sweep.launch.workers or MOST
     if isinstance(executor, submitit.LocalExecutor):  # it starts all at once, for two minutes
         most = min(most, local_workers(sweep))

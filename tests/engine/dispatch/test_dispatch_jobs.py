@@ -1,8 +1,10 @@
 """cancel and logs: with a Slurm made of scripts, and with workers of this machine."""
 
 import json
+import math
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,6 +115,22 @@ def test_logs_refuses_what_is_no_job_or_run_in_a_line(tiny: OpenStudy, type_: Ty
     told = type_("logs", "tiny", "7_0")
     assert told.code == 1
     assert "has not begun" in told.line
+
+
+def test_logs_says_how_many_runs_of_a_job_failed(tiny: OpenStudy, type_: Type) -> None:
+    submitted(tiny, slice(0, 2), slice(2, 3))
+    begun = (
+        "submitit INFO - Starting with JobEnvironment(job_id=7_0, hostname=n1.site, node=0(1))\n"
+    )
+    (tiny.folder.logs / "7_0_0_log.out").write_text(begun)
+    command("squeue", "true")
+    how = {"status": "failed", "failure_kind": "code", "error": math.nan, "message": "boom"}
+    with JournalWriter(tiny.folder.new_journal()) as writer:
+        writer.append(row(**tiny.plan[0].named()))
+        writer.append(row(**tiny.plan[1].named(), **how, started=time.time() + 1))
+    job, _ = json.loads(type_("logs", "tiny", "--json").out)
+    assert (job["state"], job["recorded"], job["runs"]) == ("done", 2, 2)
+    assert job["note"] == "1 failed"
 
 
 def test_logs_lists_jobs_and_how_they_ended(tiny: OpenStudy, type_: Type) -> None:
