@@ -5,9 +5,9 @@
 
 A fault is another operator, another comparison, another constant, or a negation that is dropped, in
 functions and in constants of the module. The quick tests nearest to it have to find each: files of
-its room whose names have the module's name, or else whose text has it. What survives is printed,
-and at last how many of how many. Not each survivor needs a test: some change nothing that anybody
-could see.
+its room whose names have the module's name, or that import from it; or else, whose text has it.
+What survives is printed, and at last how many of how many. Not each survivor needs a test: some
+change nothing that anybody could see.
 
 No file is changed. Tests are read once; then each fault gets a child of this process, in which the
 functions that were imported have other code. Processes that a test starts do not see the fault. A
@@ -133,11 +133,11 @@ def nearest_tests(module: Path) -> list[str]:
     room = ROOT / "tests" / module.relative_to(ROOT / "anynet_study").parent
     while not room.is_dir():
         room = room.parent
-    files = sorted(room.rglob("test_*.py"))
+    texts = {file: file.read_text(encoding="utf-8") for file in sorted(room.rglob("test_*.py"))}
+    imports = re.compile(rf"\b{module.stem} import\b")
+    found = [file for file in texts if module.stem in file.stem or imports.search(texts[file])]
     word = re.compile(rf"\b{module.stem}\b")
-    named = [file for file in files if module.stem in file.stem]
-    found = named or [file for file in files if word.search(file.read_text(encoding="utf-8"))]
-    return list(map(str, found))
+    return list(map(str, found or [file for file in texts if word.search(texts[file])]))
 
 
 def functions_of(file: str) -> dict[tuple[str, int], list[FunctionType]]:
