@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.stats.proportion import confint_proportions_2indep
 from test_apr_rank_preservation import replicates
 
 from anynet_study import apr
@@ -64,6 +65,23 @@ def test_paper_2s_mean_changes_of_accuracy(testbed: pd.DataFrame) -> None:
     ):
         table = apr.gaps(testbed.loc[PAPER_2], VAL, new)
         assert -table["gap"].mean() == pytest.approx(change, abs=0.15)
+
+
+def test_gaps_beyond_chance_are_those_of_newcombes_interval() -> None:
+    """Of 10,000 images 1.5 points are just beyond, in either direction, and one is not."""
+    table = pd.DataFrame({"old": [81.0, 79.5, 80.0], "new": [79.5, 81.0, 79.0]}, index=list("abc"))
+    found = apr.gaps(table, "old", "new", {"old": 10_000, "new": 10_000}, resamples=50, level=0.9)
+    rows = found.set_index("architecture").loc[["a", "b", "c"]]
+    truth = []
+    for old, new in table.to_numpy() * 100:
+        ends = confint_proportions_2indep(
+            old, 10_000, new, 10_000, method="newcomb", compare="diff", alpha=0.1
+        )
+        truth.append([100 * ends[0], 100 * ends[1]])
+    np.testing.assert_allclose(rows[["gap_low", "gap_high"]], truth)
+    assert 0 < truth[0][0] < 1
+    assert rows["beyond"].tolist() == [True, True, truth[2][0] > 0]
+    assert found.attrs["level"] == 0.9
 
 
 def test_the_interval_of_a_mean_change_adds_the_images_to_a_t_test() -> None:
