@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from anynet_study.cli.power import what_it_can_answer
 from anynet_study.cli.tables import print_table
 from anynet_study.core.errors import counted
 from anynet_study.core.progress import duration
@@ -36,11 +37,17 @@ def print_dry_run(
     A function that it names as a network is called, which tells its cost, if it is `trusted`.
     """
     sweep = Sweep.load(sweep_file, overrides)
-    print_cost(sweep, sample(sweep.population, trusted), as_json)
+    population = sample(sweep.population, trusted)
+    compares = any(sweep.role_of(label) == "target" for label in sweep.datasets)
+    said = what_it_can_answer(sweep, len(population)) if compares and not as_json else ""
+    print_cost(sweep, population, as_json, f"note: {said}\n" if said else "")
 
 
-def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> None:
-    """Print runs, predicted device time and memory by dataset; and jobs, or workers, for them."""
+def print_cost(sweep: Sweep, population: Population, as_json: bool = False, note: str = "") -> None:
+    """Print runs, predicted device time and memory by dataset; and jobs, or workers, for them.
+
+    A `note`, whole lines, stands below, before the script of jobs.
+    """
     site = asked_site(sweep.launch)
     with made_aside(name for names in datasets_of(sweep) for name in names) as kept:
         begun = begun_study(sweep, population, kept, site)
@@ -85,6 +92,7 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
     print(*_begun_lines(begun), sep="", end="")
     if not all(item.size.known for item in items):
         print("* not added yet: image counts by the catalog (anynet-study data list)")
+    print(note, end="")
     if slurm:
         print(f"\nthe script of the first array:\n\n{slurm.sbatch}", end="")
 
