@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from anynet_study.core.errors import UserError, printable
 from anynet_study.core.files import replacing
+from anynet_study.core.sheets import cell_of, text_of
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.form import image_digest
 from anynet_study.data.packed.images import Images
@@ -45,7 +46,7 @@ class Row(NamedTuple):
 
 
 def write_manifest(path: Path, rows: Iterable[Row]) -> None:
-    """Write a manifest; names that are not UTF-8 keep their bytes."""
+    """Write a manifest; names that are not UTF-8 keep their bytes, cells are as `cell_of`."""
     with (
         replacing(path) as temporary,
         temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file,
@@ -54,7 +55,7 @@ def write_manifest(path: Path, rows: Iterable[Row]) -> None:
         # It does not quote a carriage return, which its own reader takes for the end of a line.
         quoting = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
         plain.writerow(COLUMNS)
-        for row in rows:
+        for row in (tuple(map(cell_of, each)) for each in rows):
             writer = quoting if any("\r" in cell for cell in row) else plain
             writer.writerow(row)
 
@@ -85,7 +86,7 @@ def read_manifest(path: Path) -> list[Row]:
 def _row(number: int, cells: list[str]) -> Row:
     if len(cells) != len(COLUMNS):
         raise ValueError(f"line {number} has {len(cells)} columns")
-    row = Row(*cells)
+    row = Row(*map(text_of, cells))
     if row.split not in SPLITS:
         raise ValueError(f"line {number}: split {printable(row.split)!r}; legal: train, test")
     digits = row.content
