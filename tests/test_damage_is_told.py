@@ -1,5 +1,6 @@
 """Files of a study that are damaged, exchanged or no files are told of, and change no answer."""
 
+import itertools
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from tiny_study import RUNS, TINY, Type, images
 from anynet_study.cli import watching
 from anynet_study.cli.status import status_lines
 from anynet_study.cli.watching import watch_server
+from anynet_study.core.errors import UserError
 from anynet_study.core.sheets import csv_text
 from anynet_study.data import image_names, load_dataset
 from anynet_study.data.curation import read_table
@@ -181,7 +183,7 @@ def ask() -> Iterator[Ask]:
         connection.request("GET", "/state")
         answer = connection.getresponse()
         body = answer.read()
-        return answer.status, json.loads(body) if answer.status == 200 else {"said": str(body)}
+        return answer.status, json.loads(body) if answer.status == 200 else {"said": body.decode()}
 
     yield state
     server.shutdown()
@@ -212,6 +214,16 @@ def test_a_served_page_follows_files_that_are_lost(
     change()
     status, now = ask()
     assert status == 500 or not now["lines"][0].startswith(f"runs: {RUNS} completed"), now
+
+
+def test_a_served_page_says_what_cannot_be_read_in_any_letters(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(*_: object) -> None:
+        raise UserError("\u7814\u7a76/\x1b[31m<b>: damaged\nsecond line")
+
+    monkeypatch.setattr(watching, "current_status", unreadable)
+    assert ask() == (500, {"said": "\u7814\u7a76/\\x1b[31m<b>: damaged"})
 
 
 def test_slow_clients_hold_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,3 +325,21 @@ def test_names_of_images_are_no_formulas_and_are_found_again(tmp_path: Path, typ
     labels = read_table(Path("labels.csv"), ("image", "class"))
     assert list(labels["image"]) == names
     assert set(labels["class"]) == {"=sum", "@animal", ""}
+
+
+def test_a_clock_that_jumps_changes_no_run(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days ahead and back while runs are trained: errors are the same, and none is lost."""
+    grown = ("run", "tiny.yaml", "population.count=5", "--resamples", 100)
+    shutil.copytree("studies", "others/studies")
+    real, days = time.time, itertools.cycle([10, -10, 0])
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "time", lambda: real() + 86_400 * next(days))
+        assert type_(*grown).code == 0
+    assert type_("verify", "tiny").code == 0
+    assert "nothing to do" in type_(*grown).err
+    jumped = ResultStore(STUDY / "results.h5")
+    monkeypatch.chdir("others")
+    shutil.copy("../tiny.yaml", ".")
+    assert type_(*grown).code == 0
+    pd.testing.assert_frame_equal(jumped.errors(), ResultStore(STUDY / "results.h5").errors())
+    assert len(jumped.runs()) == RUNS + 3

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.core.errors import UserError, printable
+from anynet_study.core.errors import UnreadableError, UserError, printable
 from anynet_study.core.files import replacing
 from anynet_study.core.sheets import cell_of, text_of
 from anynet_study.data.packed.dataset import PackedDataset
@@ -73,7 +73,9 @@ def read_manifest(path: Path) -> list[Row]:
             rows = [_row(number, cells) for number, cells in enumerate(reader, start=2)]
     except FileNotFoundError:
         raise UserError(f"{path}: no such manifest") from None
-    except (OSError, ValueError, csv.Error) as error:
+    except OSError as error:
+        raise UnreadableError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, csv.Error) as error:
         raise UserError(f"{path}: not a manifest ({error})") from error
     names = {row.image for row in rows}
     if len(names) < len(rows):
@@ -99,10 +101,13 @@ def image_names(dataset: PackedDataset, split: Split) -> list[str]:
     """The path of each image of a split in its source, in the order of the arrays.
 
     `train/0`, ... in a dataset of an older version, whose manifest is another or is not there.
+    UnreadableError where the disk fails.
     """
     count = dataset.counts(split).images
     try:
         names = [row.image for row in read_manifest(dataset.folder / FILE) if row.split == split]
+    except UnreadableError:
+        raise
     except UserError:
         names = []
     return names if len(names) == count else [f"{split}/{place}" for place in range(count)]
@@ -182,6 +187,8 @@ def repeated_images(dataset: PackedDataset) -> list[Repeat]:
         return []
     try:
         rows = read_manifest(dataset.folder / FILE)
+    except UnreadableError:
+        raise
     except UserError:
         return []
     moments = {split: dataset.moments(split) for split in SPLITS}
