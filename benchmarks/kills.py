@@ -1,13 +1,16 @@
 """Random kills of a small study: is a finished run ever lost, or doubled?
 
     python -m benchmarks.kills 500
+    python -m benchmarks.kills 500 --work
 
 Goes through `anynet-study run` on a study of 16 short runs (replicates, tuning, a recipe that
 starts from another) and their evaluations, with two workers. Kills the launcher, or it and its
 workers, at a random moment, looks at the journals, and starts again, until so many kills are done;
 a study that ends is compared with one that was never killed, and another begins, its datasets yet
 to be packed. Prints how far the study was at the kills. Exits with 1 where a recorded run was gone
-after a kill, a run was recorded twice, or a study ended with other results.
+after a kill, a run was recorded twice, or a study ended with other results. With `--work` it is
+`launch --cluster none`, then two of `anynet-study work` at once until all is recorded, then
+`collect`: workers are killed with what started them, or live on beside those that are started next.
 
 Launchers are forks of a process that has imported what they need, and the report has four figures,
 which saves most of their time; otherwise they do what the command does. `--commands` starts them as
@@ -15,10 +18,12 @@ users do. Workers are started as always.
 """
 
 import argparse
+import json
 import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -51,7 +56,7 @@ recipes:
   chosen: {{<<: *basic, tuning: {{space: {{lr: [0.05, 0.01]}}, scheduler: grid}}}}
 replicates: {{count: 2, architectures: 1, recipes: [basic]}}
 evaluations: {{blur: {{transform: blur}}}}
-launch: {{workers: 2, checkpoint_seconds: 0, scores: true}}
+launch: {{workers: 2, checkpoint_seconds: 0, scores: true, attempts: 1000}}
 """
 RUNS = 16
 #: Longest and shortest time to a kill, drawn evenly by their logarithms, in the time of a study.
@@ -71,13 +76,16 @@ IMPORTS = (
 )
 
 
-def command(folder: Path, name: str, commands: bool) -> None:
-    """`anynet-study run` on a study of this name, in a process of its own."""
+def command(folder: Path, name: str, commands: bool, work: bool) -> None:
+    """Train a study of this name and collect it, in a process of its own."""
     os.chdir(folder)
     os.environ["ANYNET_DATA"] = str(folder / f"data-{name}")
     log = os.open(f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    if work:
+        train_by_workers(name)
+        return
     arguments = ["run", f"{name}.yaml", "--resamples", "100"]
     if commands:
         os.execv(sys.executable, [sys.executable, "-m", "anynet_study", *arguments])
@@ -87,6 +95,23 @@ def command(folder: Path, name: str, commands: bool) -> None:
     write_report.__defaults__ = (FIGURES[:4], ())
     sys.argv = ["anynet-study", *arguments]
     main()
+
+
+def train_by_workers(name: str) -> None:
+    """What somebody types who starts workers, until all is recorded: it may be by earlier ones."""
+    program = [sys.executable, "-m", "anynet_study"]
+    while True:
+        subprocess.run([*program, "launch", f"{name}.yaml", "--cluster", "none"], check=True)
+        workers = [subprocess.Popen([*program, "work", f"studies/{name}"]) for _ in range(2)]
+        codes = [worker.wait() for worker in workers]
+        assert codes == [0, 0], codes
+        told = [*program, "status", name, "--json"]
+        now = json.loads(subprocess.run(told, check=True, stdout=subprocess.PIPE).stdout)
+        left = now["missing"] + now["failed"] + now["awaited"]
+        if not left and now["evaluations"] == now["evaluations_planned"]:
+            break
+        time.sleep(0.5)  # others are at what is left
+    os.execv(program[0], [*program, "collect", name])
 
 
 def kill(pid: int, workers_too: bool) -> None:
@@ -104,8 +129,9 @@ def kill(pid: int, workers_too: bool) -> None:
 class Kills:
     """Studies that are killed and gone on with, and what became of them."""
 
-    def __init__(self, folder: Path, seed: int, commands: bool) -> None:
-        self.folder, self.commands, self.draw = folder, commands, random.Random(seed)
+    def __init__(self, folder: Path, seed: int, commands: bool, work: bool) -> None:
+        self.folder, self.draw = folder, random.Random(seed)
+        self.how = commands, work
         self.context = get_context("forkserver")
         self.context.set_forkserver_preload([f"anynet_study.{each}" for each in IMPORTS])
         self.counts = Counter(studies=0, lost=0, doubled=0, different=0)
@@ -121,7 +147,7 @@ class Kills:
     def start(self, name: str) -> ForkServerProcess:
         """Begin a study, or go on with it."""
         (self.folder / f"{name}.yaml").write_text(SWEEP.format(name=name))
-        process = self.context.Process(target=command, args=(self.folder, name, self.commands))
+        process = self.context.Process(target=command, args=(self.folder, name, *self.how))
         process.start()
         return process
 
@@ -188,10 +214,11 @@ def main() -> int:
     parser.add_argument("kills", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--commands", action="store_true", help="start all as users do")
+    parser.add_argument("--work", action="store_true", help="workers that come by themselves")
     told = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as place:
-        kills = Kills(Path(place), told.seed, told.commands)
+        kills = Kills(Path(place), told.seed, told.commands, told.work)
         print(f"a study takes {kills.whole:.1f} s", flush=True)
         number = 0
         while left := told.kills - kills.phases.total():

@@ -163,16 +163,19 @@ def build(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
     return make(space, drawn)
 
 
-def _anynet(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
+def _anynet(space: DesignSpace, values_drawn: Sequence[Any]) -> Architecture | None:
     assert isinstance(space.stages, AnyNet)
     count = len(space.skeleton.strides)
     names = ("depths", "widths", "bottleneck_ratios", "group_widths")
-    values = {name: list(drawn[n * count : (n + 1) * count]) for n, name in enumerate(names)}
+    values = {name: list(values_drawn[n * count : (n + 1) * count]) for n, name in enumerate(names)}
     for name in space.stages.shared:
         values[name] = values[name][:1] * count
     d, w, b, g = values.values()
     if space.skeleton.block == "bottleneck":
+        drawn = list(w), list(g)
         w, g = zip(*map(make_compatible, w, b, g), strict=True)
+        if space.stages.compatible == "redraw" and (list(w), list(g)) != drawn:
+            return None
     else:
         b, g = [1] * count, w
     final = dict(zip(names, (d, w, b, g), strict=True))

@@ -66,7 +66,7 @@ def submitted(tiny: OpenStudy, *tasks: slice) -> str:
 
 def of_runs(pid: int, runs: Iterable[str]) -> SubmittedJob:
     """A worker of this machine that was given runs, as earlier versions did."""
-    return replace(arrival(pid, "c0ffee"), cluster="local", run_ids=" ".join(runs))
+    return replace(arrival(pid), cluster="local", run_ids=" ".join(runs))
 
 
 def killed_at(tiny: OpenStudy, job: str, run: int, err: str = "", host: str = "n1") -> str:

@@ -43,6 +43,7 @@ def anynets(draw: st.DrawFn) -> dict[str, Any]:
         spec["bottleneck_ratios"] = ratios
         groups = st.lists(st.integers(1, 70), min_size=1, max_size=4, unique=True)
         spec["group_widths"] = draw(groups)
+        spec["compatible"] = draw(st.sampled_from(["adjust", "redraw"]))
     spec["depth_distribution"], spec["width_distribution"] = draw(KINDS), draw(KINDS)
     spec["quantization"] = draw(RULES)
     spec["non_decreasing"] = draw(st.lists(st.sampled_from(PARAMETERS), max_size=2))

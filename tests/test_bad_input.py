@@ -209,6 +209,7 @@ def test_a_disk_that_is_full_is_named_by_what_could_not_be_written(
     (tmp_path / "data").symlink_to(finished / "data")
     shutil.copytree(finished / "studies", tmp_path / "studies")
     most = 20_000
+    before = [*(tmp_path / "studies/tiny/code").iterdir()]
     done = subprocess.run(
         command_line("launch", finished / "tiny.yaml", "population.count=5", "--cluster", "local"),
         cwd=tmp_path,
@@ -218,7 +219,8 @@ def test_a_disk_that_is_full_is_named_by_what_could_not_be_written(
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
     )
     assert done.returncode == 1
-    assert re.fullmatch(r"error: studies/tiny/code/\S+\.tmp/\S+: File too large\n", done.stderr)
+    assert re.fullmatch(r"error: studies/tiny/code/\S+/\S+\.py: File too large\n", done.stderr)
+    assert [*(tmp_path / "studies/tiny/code").iterdir()] == before
 
 
 def test_a_module_is_the_command(finished: Path) -> None:

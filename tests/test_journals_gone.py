@@ -111,8 +111,11 @@ def test_damage_in_a_journal_is_told_where_runs_are_missing_for_it(here: Path, t
     content = bytearray(one.read_bytes())
     content[len(content) // 3 : len(content) // 3 + 4000] = bytes(4000)
     one.write_bytes(content)
-    (STUDY / "results.h5").unlink()
     said = f"{one.name}: bytes "
+    # Also where the store still has what was lost.
+    assert said in "".join(type_("status", "tiny").out.split("\n"))
+    assert "in no journal" in type_("list", "--json").out
+    (STUDY / "results.h5").unlink()
     assert said in "".join(type_("status", "tiny").out.split("\n"))
     assert "are damaged" in type_("run", "tiny.yaml", "--dry-run").out
     assert f"damaged: {one.name}" in type_("list", "--json").out

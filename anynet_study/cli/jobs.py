@@ -25,7 +25,6 @@ def work(
     study_name: StudyName,
     minutes: Annotated[float, opt("Save and leave after so long.", "--minutes")] = math.inf,
     attached: Annotated[int, opt("End with this process.", "--attached", hidden=True)] = 0,
-    token: Annotated[str, opt("Of the entry in the ledger.", "--token", hidden=True)] = "",
 ) -> None:
     """Be one worker of a study that was launched: train what nobody is at, until nothing is left.
 
@@ -46,7 +45,7 @@ def work(
     if not minutes > 0:
         raise UserError(f"--minutes: {minutes:g} is too few; legal: more than 0")
     study = StudyFolder.open(study_name)
-    begun = work_at(study, minutes, lambda line: print(line, flush=True), attached, token)
+    begun = work_at(study, minutes, lambda line: print(line, flush=True), attached)
     print(f"{counted(begun, 'run')} begun by this worker; see: anynet-study status {study_name}")
 
 

@@ -46,7 +46,7 @@ def status(
         legal = f"{SHORTEST_WAIT:g} to {LONGEST_WAIT:g}"
         raise UserError(f"--every: {every:g} s is too often or too seldom; legal: {legal}")
     study = open_study(study_name)
-    reader = JournalReader(study.folder.journals)
+    reader = JournalReader(study.folder.journals, study.folder.results)
 
     def look() -> "Status":
         return current_status(study, reader)
@@ -199,9 +199,9 @@ def _left(status: "Status") -> str:
     if status.only_in_store:  # nothing is to be trained before
         return f"in no job: {counted(status.unassigned, 'run')}"
     lost = f"; {counted(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
-    return (
-        f"in no job: {counted(status.unassigned, 'run')}{lost}; launch (or run) again to continue"
-    )
+    worker = "start a worker (anynet-study work STUDY)"
+    what = worker if status.by_workers else "launch (or run) again"
+    return f"in no job: {counted(status.unassigned, 'run')}{lost}; {what} to continue"
 
 
 def _throughput(status: "Status") -> str:

@@ -57,7 +57,7 @@ def progress(folder: Path) -> Progress:
 
     try:
         study = open_study(folder)
-        status = current_status(study, JournalReader(study.folder.journals))
+        status = current_status(study, JournalReader(study.folder.journals, study.folder.results))
     except (UserError, OSError) as error:
         return Progress(folder.name, "unreadable", note=str(error))
     recorded = status.planned - status.missing

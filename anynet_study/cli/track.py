@@ -41,15 +41,17 @@ def track(
     if not sends:
         raise UserError("say where to: --tensorboard FOLDER or --wandb PROJECT")
     seen: Seen = {}
+    sent = 0
     try:
         while True:
             for record in finished_runs(journals, seen):
                 for send in sends:
                     send(record)
+                sent += 1
             if not watch:
                 break
             time.sleep(WAIT)
     except KeyboardInterrupt:
         if not watch:
             raise
-    print(f"{counted(sum(count for _, count in seen.values()), 'run')} sent")
+    print(f"{counted(sent, 'run')} sent")

@@ -185,13 +185,15 @@ def _in_datasets(study: "StudyFolder") -> "tuple[list[Finding], list[str]]":
 def _of_other_runs(study: "StudyFolder", views: "Mapping[str, DatasetView]") -> "list[Finding]":
     """Datasets that are whole, but not what any recorded run was trained on, as when two folders
     were exchanged."""
-    from anynet_study.store import Finding, journals_in, read_journal
+    from anynet_study.store import Finding, journals_in, run_batches
 
     trained: dict[str, set[str]] = {}
     for path in journals_in(study.journals):
-        for record in read_journal(path).records:
-            data = json.loads(record.spec)["data"]
-            trained.setdefault(record.dataset, set()).add(json.dumps(data, sort_keys=True))
+        for batch, _ in run_batches(path):
+            texts = (batch[name].to_pylist() for name in ("dataset", "spec"))
+            for dataset, spec in zip(*texts, strict=True):
+                data = json.dumps(json.loads(spec)["data"], sort_keys=True)
+                trained.setdefault(dataset, set()).add(data)
     return [
         Finding(label, "its images or classes are not those of any recorded run on it", "data")
         for label, view in views.items()

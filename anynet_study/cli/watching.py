@@ -73,7 +73,7 @@ class Watch:
 
     def _begin(self) -> None:
         """Forget what was read."""
-        self._reader = JournalReader(self.study.folder.journals)
+        self._reader = JournalReader(self.study.folder.journals, self.study.folder.results)
         self._after: dict[str, int] = {}
         self._runs = pd.DataFrame(columns=KEPT)
         self._stamps: dict[Path, Stamp] = {}
@@ -146,7 +146,7 @@ class Watch:
         if last is None or last.stat().st_size > MOST_BYTES:
             return []
         made = []
-        for record in read_journal(last).records[-CURVES:]:
+        for record in read_journal(last, CURVES).records:
             curve = record.curves.get(f"test_{record.metric}", record.curves.get("test_top1"))
             if curve is None or not len(curve):
                 continue

@@ -39,6 +39,16 @@ def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return chunks[0] if len(chunks) == 1 else pa.concat_arrays([pa.nulls(0, column.type), *chunks])
 
 
+def with_nan(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column of numbers with NaN in place of null.
+
+    Raises pyarrow.ArrowInvalid for whole numbers or truth values.
+    """
+    nan = pa.py_buffer(np.array([np.nan]))
+    missing = pa.Array.from_buffers(pa.float64(), 1, [None, nan]).cast(column.type)
+    return column.fill_null(missing[0])
+
+
 def to_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """The numbers, or truth values, of a column, to be read only; a null is NaN.
 
@@ -46,9 +56,7 @@ def to_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """
     values = whole(column)
     if values.null_count:
-        nan = pa.py_buffer(np.array([np.nan]))
-        missing = pa.Array.from_buffers(pa.float64(), 1, [None, nan]).cast(values.type)
-        values = values.fill_null(missing[0])
+        values = with_nan(values)
     if pa.types.is_boolean(values.type):
         return to_numpy(values.cast(pa.uint8())).view(np.bool_)
     return np.asarray(np.from_dlpack(values))

@@ -35,6 +35,7 @@ from anynet_study.design_space.validation import (
 
 #: A width can be up to half as wide again as the drawn one: see `networks.compatible`.
 MAX_DRAWN_WIDTH = MAX_WIDTH // 2
+COMPATIBLE = ("adjust", "redraw")
 Range = tuple[int, int]
 
 
@@ -50,9 +51,10 @@ class AnyNet:
     over their sets. Probabilities are exact to 2^-32 (`distributions`, `Distribution.probability`).
 
     Draws whose widths and groups do not fit together are made compatible (`networks.compatible`),
-    so that widths can leave the range a little, and group widths the set; constraints are on the
-    compatible networks, and what does not obey them is drawn again. The defaults are the space of
-    paper 1. Raises UserError for ranges that make no sense.
+    so that widths can leave the range a little, and group widths the set; or, by `compatible`, they
+    are drawn again. Constraints are on the compatible networks, and what does not obey them is
+    drawn again. The defaults are the space of paper 1. Raises UserError for ranges that make no
+    sense.
     """
 
     #: Fewest and most blocks of a stage: one pair for all, or one pair per stage.
@@ -76,6 +78,9 @@ class AnyNet:
     shared: tuple[str, ...] = ()
     #: Parameters that never decrease from one stage to the next.
     non_decreasing: tuple[str, ...] = ()
+    #: What becomes of draws in which the group width does not divide the bottleneck's: `adjust`
+    #: (`networks.compatible`), or `redraw`: they are no part of the space.
+    compatible: str = "adjust"
 
     @classmethod
     def checked(cls, skeleton: Skeleton, values: dict[str, Any]) -> "AnyNet":
@@ -93,6 +98,7 @@ class AnyNet:
             one_of(given["quantization"], "space: quantization", QUANTIZATIONS),
             _names(given["shared"], "shared"),
             _names(given["non_decreasing"], "non_decreasing"),
+            one_of(given["compatible"], "space: compatible", COMPATIBLE),
         )
         for width in np.unique(space.widths).tolist():
             divides(divisor, width, f"space: widths: {width} is not a multiple of width_divisor")
@@ -115,7 +121,7 @@ class AnyNet:
         `words` has shape (4 S, n): S depths, then widths, bottleneck ratios and group widths.
         A shared parameter is drawn by the first word of its S.
         """
-        stages = skeleton.stages
+        stages, obeyed = skeleton.stages, None
         columns = dict(zip(STAGE_FIELDS, words.reshape(4, stages, -1), strict=True))
         for name in self.shared:
             columns[name] = columns[name][:1]
@@ -129,9 +135,11 @@ class AnyNet:
                 for name in ("bottleneck_ratios", "group_widths")
             )
             networks = compatible(d, w, b, g, skeleton)
+            if self.compatible == "redraw":
+                as_drawn = (networks.widths == w) & (networks.group_widths == g)
+                obeyed = as_drawn.all(axis=0)
         else:
             networks = Networks(d, w, w, w, skeleton)
-        obeyed = None
         for name in self.non_decreasing:
             values = getattr(networks, name)
             rising = (values[1:] >= values[:-1]).all(axis=0)

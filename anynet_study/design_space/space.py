@@ -99,6 +99,10 @@ class DesignSpace:
         for name in ("depths", "widths"):
             if len(values.get(name, ())) == 1:  # one range for all stages
                 values[name] = values[name][0]
+        if (
+            values.get("compatible") == "adjust"
+        ):  # as populations were drawn before there was the key
+            del values["compatible"]
         return {"base": base, **{name: _listed(value) for name, value in values.items()}}
 
     @property

@@ -31,9 +31,11 @@ from .journal import journals_in as journals_in
 from .journal import read_evaluations as read_evaluations
 from .journal import read_journal as read_journal
 from .journal import read_journals as read_journals
+from .journal import run_batches as run_batches
 from .layout import FailureKind as FailureKind
 from .layout import TableName as TableName
 from .layout import scores_file as scores_file
+from .marks import collected_records as collected_records
 from .opening import NewerStoreError as NewerStoreError
 from .opening import stored_json as stored_json
 from .publishing import Publication as Publication

@@ -34,7 +34,7 @@ from anynet_study.store.deduplicate import (
     split,
 )
 from anynet_study.store.hdf5 import DAMAGE, creating
-from anynet_study.store.journal import read_journals
+from anynet_study.store.journal import Mark, read_journals
 from anynet_study.store.opening import NewerStoreError, open_store, opened
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import KINDS
@@ -159,7 +159,10 @@ class Collected:
         self.paths = [path for kind in KINDS for path in kind.paths(journals)]
         #: In bytes before they are read: what is written meanwhile may not be among the records.
         self.sizes = [path.stat().st_size for path in self.paths]
-        self.records = read_journals(self.paths, problems=self.problems, arrays=arrays)
+        self.marks: dict[str, Mark] = {}
+        self.records = read_journals(
+            self.paths, problems=self.problems, arrays=arrays, marks=self.marks
+        )
         self._asked = asked
         every = split(self.records)
         runs, evaluations = deduplicate(*every)
@@ -215,6 +218,7 @@ class Collected:
         runs, evaluations = self.arranged.runs, self.arranged.evaluations
         records = _counted([self.records["journal"]], names)
         kept = _counted([runs["journal"], evaluations["journal"]], names)
+        marks = [self.marks[name] for name in names]
         return pa.table(
             {
                 "journal": arrow.texts(names),
@@ -222,6 +226,8 @@ class Collected:
                 "duplicates": arrow.numbers(records - kept),
                 "bytes": arrow.numbers(np.array(self.sizes, np.int64)),
                 "problem": arrow.texts("; ".join(self._said(name)) for name in names),
+                "end": arrow.numbers(np.array([mark.end for mark in marks], np.int64)),
+                "crc32": arrow.numbers(np.array([mark.crc32 for mark in marks], np.int64)),
             }
         )
 

@@ -332,18 +332,23 @@ def checksums(there: Objects, progress: Callable[[int], None] | None = None) -> 
         for name in sorted(item.attrs):
             found[f"{path}@{name}"] = zlib.crc32(_bytes(item.attrs[name]))
         if isinstance(item, h5py.Dataset) and path != CHECKSUMS:
-            crc = zlib.crc32(f"{item.dtype} {item.shape}".encode())
-            try:
-                for block in _blocks_of(item):
-                    crc = zlib.crc32(_bytes(block), crc)
-            except (OSError, RuntimeError) as error:
-                check_disk(Path(item.file.filename), error)
-                raise LayoutError(f"/{path}", f"cannot be read: {first_line(error)}") from error
-            found[path] = crc
+            found[path] = checksum(item)
             done += item.nbytes
             if progress is not None:
                 progress(done)
     return found
+
+
+def checksum(array: h5py.Dataset) -> int:
+    """CRC-32 of the values of an array. Raises LayoutError for what cannot be read."""
+    crc = zlib.crc32(f"{array.dtype} {array.shape}".encode())
+    try:
+        for block in _blocks_of(array):
+            crc = zlib.crc32(_bytes(block), crc)
+    except (OSError, RuntimeError) as error:
+        check_disk(Path(array.file.filename), error)
+        raise LayoutError(array.name, f"cannot be read: {first_line(error)}") from error
+    return crc
 
 
 def write_checksums(file: h5py.File) -> None:

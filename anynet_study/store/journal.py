@@ -38,6 +38,8 @@ from anynet_study.store.run_arrays import RunArrays
 
 #: A journal in which as many bytes were never written is read up to the first of them.
 MOST_HOLES = 64 << 20
+#: So many bytes are read at a time to tell whether they are the same.
+TOLD_BYTES = 1 << 20
 #: So many records are decoded at a time.
 TOGETHER = 256
 
@@ -111,18 +113,52 @@ class JournalRead(Generic[Record]):
     problem: str | None
 
 
+@dataclass(frozen=True)
+class Mark:
+    """Up to where a journal was read, and by what it is told whether it is still the same."""
+
+    #: Where its last record ends, in bytes; 0 if it had none.
+    end: int
+    #: CRC-32 of all bytes before.
+    crc32: int
+
+    def fits(self, path: Path) -> bool:
+        """Tell whether a journal still begins with the bytes that were read.
+
+        Raises OSError if it cannot be read.
+        """
+        with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size < self.end:
+                return False
+            crc = 0
+            for begin in range(0, self.end, TOLD_BYTES):
+                crc = zlib.crc32(file.read(min(TOLD_BYTES, self.end - begin)), crc)
+        return crc == self.crc32
+
+
 def journals_in(folder: Path) -> list[Path]:
     """The journals of runs in a folder, sorted by name; OSError where it cannot be listed."""
     return RUN.paths(folder)
 
 
-def read_journal(path: Path) -> JournalRead[RunRecord]:
+def read_journal(path: Path, last: int = 0) -> JournalRead[RunRecord]:
     """Every whole record of a journal of runs; damaged bytes never raise an exception.
 
-    Records of every earlier version are read, too. Raises UserError if a newer version wrote it,
+    `last`: only so many, the last ones; 0: all. Records of every earlier version are read, too.
+    Raises UserError if a newer version wrote it,
     OSError if the file cannot be read.
     """
-    return _read(RUN, path)
+    return _read(RUN, path, last)
+
+
+def run_batches(path: Path, start: int = 0) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """The whole records of a journal of runs from byte `start` on, some at a time, as columns.
+
+    With all of their arrays; and where in the file the last of them ends. What is no record is
+    skipped. Raises as `read_journal`.
+    """
+    for frames, batch in _blocks(RUN, path, start, []):
+        yield batch, frames[-1].end
 
 
 def read_evaluations(path: Path) -> JournalRead[EvaluationRecord]:
@@ -130,12 +166,11 @@ def read_evaluations(path: Path) -> JournalRead[EvaluationRecord]:
     return _read(EVALUATION, path)
 
 
-def _read(kind: RecordKind[Record], path: Path) -> JournalRead[Record]:
+def _read(kind: RecordKind[Record], path: Path, last: int = 0) -> JournalRead[Record]:
     problems: list[str] = []
     blocks = list(_blocks(kind, path, 0, problems))
-    records = [
-        kind.from_batch(batch.slice(row, 1)) for _, batch in blocks for row in range(len(batch))
-    ]
+    places = [(batch, row) for _, batch in blocks for row in range(len(batch))][-last:]
+    records = [kind.from_batch(batch.slice(row, 1)) for batch, row in places]
     return JournalRead(records, "; ".join(problems) or None)
 
 
@@ -144,6 +179,7 @@ def read_journals(
     after: Mapping[str, int] | None = None,
     problems: dict[str, str] | None = None,
     arrays: RunArrays | None = None,
+    marks: dict[str, Mark] | None = None,
 ) -> pa.Table:
     """Every whole record of a folder of journals (or of some journals) as a table of RECORDS.
 
@@ -151,7 +187,8 @@ def read_journals(
     some journals (by name) from which byte on they are read: the largest `end` of an earlier
     call, whose records are then left out. In `problems`, journals of which something was skipped
     (a torn tail, damage, what is no record) get a line that says what. To `arrays` the arrays of
-    every record are added, in the order of the table; else they stay on disk.
+    every record are added, in the order of the table; else they stay on disk. To `marks`, the mark
+    of every journal that is read from its beginning.
 
     Raises UserError if a newer version wrote a journal, and OSError if one cannot be read: what
     cannot be read now must not be mistaken for work that is missing.
@@ -162,7 +199,8 @@ def read_journals(
         paths = kind.paths(some) if isinstance(some, Path) else filter(kind.owns, some)
         for path in paths:
             wrong: list[str] = []
-            for records, batch in _blocks(kind, path, (after or {}).get(path.name, 0), wrong):
+            start = (after or {}).get(path.name, 0)
+            for records, batch in _blocks(kind, path, start, wrong, marks):
                 found.append(_summary(kind, path, records, batch))
                 if arrays is not None:
                     arrays.append_rows(batch)
@@ -191,7 +229,11 @@ def _summary(
 
 
 def _blocks(
-    kind: RecordKind[Any], path: Path, start: int, problems: list[str]
+    kind: RecordKind[Any],
+    path: Path,
+    start: int,
+    problems: list[str],
+    marks: dict[str, Mark] | None = None,
 ) -> Iterator[tuple[Sequence[Frame], pa.RecordBatch]]:
     """The records of a journal as it is now, some at a time."""
     damaged: list[str] = []
@@ -200,18 +242,20 @@ def _blocks(
         end = _written_end(file, start, damaged)
         file.seek(start)
         data = file.read(end - start)
-    seen = False
+    last = 0
     frames = Journal(str(path), data, kind.version, start).frames(
         0 if start else header.end, damaged
     )
     for wrote, alike in groupby(frames, key=lambda frame: (frame.version, frame.schema)):
         schema = header.schema_of(*wrote)
         while block := list(islice(alike, TOGETHER)):
-            seen = True
+            last = block[-1].end
             yield from _records(kind, block, schema, problems)
-    if data and not header.schema and not start and not seen:
+    if data and not header.schema and not start and not last:
         damaged = [f"not a journal of {kind.name}s, or ends inside its header"]
     problems += damaged
+    if marks is not None and not start:
+        marks[path.name] = Mark(last, zlib.crc32(memoryview(data)[:last]))
 
 
 def _written_end(file: BufferedReader, start: int, problems: list[str]) -> int:

@@ -209,6 +209,8 @@ _OF_JOURNALS = {
     "duplicates": _any("records set aside"),
     "bytes": _any("size of the file"),
     "problem": _any('what is wrong with it, "" if nothing'),
+    "end": _any("in bytes: where its last record that was read ends; absent in earlier stores"),
+    "crc32": _any("CRC-32 of its bytes up to there; absent in earlier stores"),
 }
 _OF_TRIALS = {
     "run_id": _name("of /runs"),

@@ -9,7 +9,6 @@ No version is raised for it.
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -440,14 +439,22 @@ def mixed_backends(runs: pa.Table) -> str:
 
     `runs` has the columns status, backend, instruction_set and threads.
     """
-    names = ("status", "backend", "instruction_set", "threads")
-    rows = zip(*(runs[name].to_pylist() for name in names), strict=True)
-    counts = Counter(tuple(kernels) for status, *kernels in rows if status != "failed")
+    import pyarrow.compute as pc
+
+    runs = runs.filter(arrow.numbers(~arrow.among(runs["status"], ["failed"])))
+    columns = (runs[name].cast(pa.string()) for name in ("backend", "instruction_set", "threads"))
+    together = pc.binary_join_element_wise(
+        *columns, arrow.texts(["\n"])[0], null_handling="replace", null_replacement=""
+    )
+    counts = {
+        tuple(it["values"].split("\n")): it["counts"]
+        for it in pc.value_counts(together).to_pylist()
+    }
     if len(counts) < 2:
         return ""
     parts = []
     for (backend, instructions, threads), count in sorted(counts.items(), key=str):
-        told = counted(threads or 0, "thread")
+        told = counted(int(threads or 0), "thread")
         name = f"{backend} on {instructions} in {told}" if backend else "not recorded"
         parts.append(f"{name} ({counted(count, 'run')})")
     return (

@@ -11,23 +11,21 @@ from pathlib import Path
 import numpy as np
 
 from anynet_study.core.errors import UserError
-from anynet_study.store.journal import read_journal
+from anynet_study.store.journal import run_batches
 from anynet_study.store.records import RUN, RunRecord
 
 #: Hands one finished run over.
 Send = Callable[[RunRecord], None]
-#: Of each journal, its size when it was read, and the runs that it had.
-Seen = dict[Path, tuple[int, int]]
+#: Of each journal, up to which byte it was read.
+Seen = dict[Path, int]
 
 
 def finished_runs(journals: Path, seen: Seen) -> Iterator[RunRecord]:
     """The runs in a folder of journals that were not `seen` before; `seen` then has them."""
     for path in RUN.paths(journals):
-        size, count = path.stat().st_size, seen.get(path, (0, 0))[1]
-        if seen.get(path, (0, 0))[0] != size:
-            records = read_journal(path).records
-            yield from records[count:]
-            seen[path] = size, len(records)
+        for batch, end in run_batches(path, seen.get(path, 0)):
+            yield from (RUN.from_batch(batch.slice(row, 1)) for row in range(len(batch)))
+            seen[path] = end
 
 
 def to_tensorboard(folder: Path) -> Send:

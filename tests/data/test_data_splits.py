@@ -16,7 +16,7 @@ from anynet_study.data import Choices, add_dataset
 from anynet_study.data.packed.manifest import Row, read_manifest, write_manifest
 from anynet_study.data.readers.listing import Example
 from anynet_study.data.seeded import seeded_order, seeded_uniform
-from anynet_study.data.splits import hold_out, hold_out_mixed, limit
+from anynet_study.data.splits import _move_one, hold_out, hold_out_mixed, limit
 
 CLASSES = ("a", "b", "c")
 #: How the download of HAM10000 is read under any name.
@@ -89,6 +89,43 @@ def test_shares_of_many_mixed_groups_are_near(seed):
     held = hold_out_mixed(counts, tuple("abcde"), 0.2, order)
     shares = counts[held].sum(axis=0) / counts.sum(axis=0)
     np.testing.assert_allclose(shares, 0.2, atol=0.04)
+
+
+def test_every_class_of_few_mixed_groups_is_on_both_sides():
+    """Every third of such small tables has a class of which a group has to be moved."""
+    draw = np.random.default_rng(0)
+    for _ in range(300):
+        groups = draw.integers(6, 9)
+        counts = draw.integers(0, 3, (groups, 3)) * (draw.integers(0, 3, (groups, 3)) == 0)
+        counts[np.arange(groups), np.arange(groups) % 3] += 1
+        order = draw.permutation(groups).tolist()
+        held = hold_out_mixed(counts, CLASSES, draw.uniform(0.1, 0.5), order)
+        assert counts[held].any(axis=0).all()
+        assert np.delete(counts, held, axis=0).any(axis=0).all()
+
+
+@given(st.integers(2, 6), st.integers(0, 10**6))
+def test_the_group_that_moves_is_the_smallest_by_which_no_class_is_lost(groups, seed):
+    """A side lacks a class: all groups are tried, as sets of classes."""
+    draw = np.random.default_rng(seed)
+    counts = draw.integers(0, 4, (groups, 3)) * draw.integers(0, 2, (groups, 3))
+    held, side = draw.integers(0, 2, groups).astype(bool), bool(draw.integers(2))
+    counts[held == side, 0] = 0
+    classes = [set(np.flatnonzero(row)) for row in counts]
+    fit = []
+    for group in range(groups):
+        others = (other for other in range(groups) if other != group and held[other] != side)
+        left = set().union(*(classes[other] for other in others))
+        if 0 in classes[group] and classes[group] <= left:
+            fit.append((sum(counts[group]), group))
+    expected = held.copy()
+    if not fit:
+        with pytest.raises(UserError, match="class 'a' is in too few groups of images"):
+            _move_one(counts, held, 0, side, "a")
+    else:
+        expected[min(fit)[1]] = side
+        _move_one(counts, held, 0, side, "a")
+    assert held.tolist() == expected.tolist()
 
 
 def test_a_class_in_one_group_cannot_be_on_both_sides():
@@ -188,6 +225,19 @@ def test_a_manifest_of_a_part_takes_that_part(data_home, tmp_path):
     assert again.content_hash == part.content_hash
     assert (again.folder / "split.csv").read_bytes() == manifest.read_bytes()
     assert again.meta.ignored > part.meta.ignored
+
+
+def test_classes_that_a_manifest_does_not_list_are_left_out(data_home, tmp_path):
+    source = write_miniature("natural", tmp_path)
+    first = add_dataset("first", source, size=12)
+    rows = read_manifest(first.folder / "split.csv")
+    listed = [row for row in rows if row.label != rows[0].label]
+    write_manifest(tmp_path / "part.csv", listed)
+    again = add_dataset("again", source, size=12, split_from=tmp_path / "part.csv")
+    assert len(first.meta.classes) == len({row.label for row in rows})
+    kept = [name for name in first.meta.classes if name != rows[0].label]
+    assert list(again.meta.classes) == kept
+    assert read_manifest(again.folder / "split.csv") == listed
 
 
 def test_another_download_of_the_same_images(data_home, ham):

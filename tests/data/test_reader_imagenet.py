@@ -60,7 +60,7 @@ def test_packed_from_tars_as_from_folders(tars, data_home):
         extract(folder, f"ILSVRC2012_{name}.{suffix}", target)
     for wnid in wnids(5):
         extract(folder / "train", f"{wnid}.tar", wnid)
-    again = add_dataset("folders", folder, size=16)
+    again = add_dataset("folders", folder, size=16, choices=Choices(layout="imagenet-devkit"))
     assert again.content_hash == packed.content_hash
 
 

@@ -106,6 +106,7 @@ MISTAKES: list[tuple[Any, str]] = [
         "shared: depths differ in their range from stage to stage",
     ),
     ({"non_decreasing": ["strides"]}, "non_decreasing: 'strides' is unknown"),
+    ({"compatible": "again"}, "space: compatible: 'again'"),
     # Skeletons: the rest in test_design_architecture
     ({"stem_width": 8193}, "stem_width: 8193 is not a whole number from 1 to 8,192"),
     ({"se_ratio": float("nan")}, "se_ratio: nan is not a number from 0 to 1"),

@@ -1,3 +1,4 @@
+import itertools
 import math
 import shutil
 from collections.abc import Callable
@@ -5,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from store_factory import (
     ARCHITECTURES,
@@ -29,6 +31,7 @@ from anynet_study.store import (
     stores_equal,
     verify,
 )
+from anynet_study.store.run_errors import on_metric
 
 # Every architecture on every dataset twice, but: one failed, one diverged, one never begun.
 RUNS: list[RunRecord] = [record(number) for number in range(17)]
@@ -103,6 +106,21 @@ def test_another_metric_is_the_end_of_its_curve(store: ResultStore) -> None:
     # Diverged on digits-2: five guesses of two classes cannot be wrong.
     assert table.loc[ARCHITECTURES[1], "digits-2"] == 0.0
     assert store.errors(metric="top1").equals(store.errors())
+
+
+@pytest.mark.parametrize("classes", [2, 5, 6, 8])
+@pytest.mark.parametrize(("metric", "guesses"), [("top1", 1), ("top5", 5)])
+def test_a_diverged_run_has_the_error_of_guessing_on_another_metric(
+    metric: str, guesses: int, classes: int
+) -> None:
+    """Of all sets of so many different classes, those without the true one."""
+    sets = list(itertools.combinations(range(classes), min(guesses, classes)))
+    runs = pd.DataFrame(
+        {"run_id": ["a", "b", "c"], "metric": "auroc", "error": [20.0, 50.0, math.nan]}
+    ).assign(status=["completed", "diverged", "failed"], classes=classes)
+    found = on_metric(runs, metric, pd.Series({"a": 12.0, "b": 99.0}))
+    wrong = 100 * np.mean([0 not in some for some in sets])
+    np.testing.assert_allclose(found, [12.0, wrong, math.nan])
 
 
 def test_curves_of_some_runs(store: ResultStore) -> None:

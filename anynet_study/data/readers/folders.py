@@ -223,7 +223,8 @@ def require_labels(source: Source, root: Folder) -> None:
         if folder.holds_images():
             raise UserError(
                 f"{source.where(folder.path)}: images without class folders, so without labels "
-                "(ImageNet's needs LOC_val_solution.csv beside the folder ILSVRC)"
+                "(ImageNet's needs LOC_val_solution.csv beside the folder ILSVRC, or its "
+                "development kit and --layout imagenet-devkit)"
             )
 
 

@@ -65,7 +65,7 @@ def calibrate(
         cost = expected()
         return Calibrated(plan.priced(cost), cost, {})
     cost = built_in_cost(runs[-1].device)
-    prices = Prices(plan, cost)
+    prices = Prices(plan.population, plan.settings, cost)
     predicted = [prices.of(plan.by_id[run.run_id]) for run in runs]
     ratios = np.array([run.seconds for run in runs]) / np.array(predicted)
     factor = float(np.median(ratios))
@@ -94,7 +94,7 @@ def with_what_is_left(
 
     Without its weights a run is trained again for its evaluations, which takes its whole length.
     """
-    prices = Prices(plan, cost)
+    prices = Prices(plan.population, plan.settings, cost)
 
     def left(run: PlannedRun) -> float:
         if run.run_id not in kept or recorded.runs.get(run.run_id) != "completed":

@@ -11,7 +11,6 @@ A claim is removed some time after its run was recorded: everybody has seen the 
 """
 
 import os
-import threading
 import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
@@ -78,9 +77,7 @@ class Watch:
 
 
 def _sign(path: Path) -> tuple[int, int]:
-    """Return what changes with each sign of life; by opening the file, for NFS then asks its
-    server.
-    """
+    """Return what changes with each sign of life: it is opened, for NFS then asks its server."""
     try:
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
@@ -112,7 +109,7 @@ class Claims(AbstractContextManager["Claims"]):
     def __init__(self, study: StudyFolder, state: WorkerState) -> None:
         pid, self._folder, self._me = os.getpid(), study.claims, state.job_id
         self._claim = f"{self._me}\n{pid}\n{process_mark(pid)}\n"
-        self._watch, self._lock = Watch(study.logs), threading.Lock()
+        self._watch = Watch(study.logs)
         #: By run: the file of our claim; and since when it is recorded, by our clock.
         self._held: dict[str, Path] = {}
         self._recorded: dict[str, float] = {}
@@ -121,7 +118,6 @@ class Claims(AbstractContextManager["Claims"]):
         self.lost: dict[str, list[str]] = {}
         if self._me:
             self._folder.mkdir(parents=True, exist_ok=True)
-            state.with_beat = self.remove_old
 
     def __exit__(self, *_: object) -> None:
         """Give up what is not recorded: others may take it now."""
@@ -132,12 +128,10 @@ class Claims(AbstractContextManager["Claims"]):
 
     def take(self, run_id: str) -> bool:
         """Tell whether a run is ours now: nobody else is at it, or who was is lost."""
+        if not self._me:
+            return True
         self.others.pop(run_id, None)
-        with self._lock:
-            self._recorded.pop(run_id, None)
-            return not self._me or self._take(run_id)
-
-    def _take(self, run_id: str) -> bool:
+        self._recorded.pop(run_id, None)
         lost: list[str] = []
         for number in count():
             path, later = (self._folder / f"{run_id}.{number + add}" for add in (0, 1))
@@ -164,17 +158,13 @@ class Claims(AbstractContextManager["Claims"]):
         return not path.with_suffix(f".{int(path.suffix[1:]) + 1}").exists()
 
     def end(self, run_ids: Iterable[str]) -> None:
-        """Note that runs are recorded."""
-        with self._lock:
-            self._recorded |= dict.fromkeys(run_ids, time.monotonic())
-
-    def remove_old(self) -> None:
-        """Remove claims of runs that have been recorded for so long that all have seen it."""
-        with self._lock:
-            for run_id, at in list(self._recorded.items()):
-                if time.monotonic() - at > SILENT:
-                    del self._recorded[run_id]
-                    self._held.pop(run_id).unlink(missing_ok=True)
+        """Note that runs are recorded; remove claims of those of which all have seen it by now."""
+        now = time.monotonic()
+        for run_id, at in list(self._recorded.items()):
+            if now - at > SILENT:
+                del self._recorded[run_id]
+                self._held.pop(run_id).unlink(missing_ok=True)
+        self._recorded |= dict.fromkeys(run_ids, now)
 
     def may_be_free_soon(self) -> bool:
         """Tell whether a run that was not taken is perhaps with a worker that is lost."""

@@ -76,11 +76,9 @@ class Begun:
 
 
 def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: Site) -> Begun:
-    """Return what the study of a sweep has finished, and what it changes of it; `kept`:
-    `load_dataset`.
-    """
+    """Return what the study of a sweep has finished, and what the sweep changes of it."""
     cost, study = expected_on(sweep.launch, site), StudyFolder.of(sweep)
-    reader = JournalReader(study.journals)
+    reader = JournalReader(study.journals, study.results)
     recorded = reader.read()
     try:
         if study.population_file.exists():
@@ -107,9 +105,7 @@ def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: 
 
 
 def kind_of(run: PlannedRun) -> Kind:
-    """Return what tells a run from others. Trials of one rung are alike: who goes on is not
-    known yet.
-    """
+    """Return what tells runs apart; not trials of a rung: who goes on is not known yet."""
     rung = run.trial.rung if run.trial else 0
     recipe = stated(run.recipe) if rung or (run.trial and run.replicate) else run.recipe
     return run.place, run.dataset, recipe, rung, run.replicate

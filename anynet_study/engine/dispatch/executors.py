@@ -37,7 +37,7 @@ LOOKS = 30
 CPUS = 'export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"'
 #: Memory in huge pages: speed only. glibc reads this when a process begins; without glibc it means
 #: nothing.
-HUGE_PAGES = 'export GLIBC_TUNABLES="${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.malloc.hugetlb=1"'
+HUGE_PAGES = "glibc.malloc.hugetlb=1"
 
 #: Where Slurm is, which submitit's `clean_env` takes away with the defaults of a user
 #: (facebookincubator/submitit#1814).
@@ -60,9 +60,7 @@ DEVICES = (
 
 
 def cluster_of(executor: Any) -> Cluster:
-    """Return where an executor has its jobs run; none: wherever it likes. UserError for what is
-    none.
-    """
+    """Return where an executor runs its jobs (none: where it likes). UserError if it is none."""
     kinds: dict[type, Cluster] = {
         submitit.SlurmExecutor: "slurm",
         submitit.DebugExecutor: "debug",
@@ -151,7 +149,8 @@ def for_submission(
     """An executor whose jobs import `code`."""
     mask = os.umask(0o022)
     os.umask(mask)
-    ours = [*code.setup, HUGE_PAGES, f"umask {mask:03o}"]
+    tunables = f'export GLIBC_TUNABLES="${{GLIBC_TUNABLES:+$GLIBC_TUNABLES:}}{HUGE_PAGES}"'
+    ours = [*code.setup, tunables, f"umask {mask:03o}"]
     setup = [*executor.parameters.get("setup", ()), *ours, *options.pop("setup", ())]
     return with_options(executor, setup=setup, **options)
 

@@ -195,9 +195,7 @@ def unfinished_jobs(
 
 
 def out_of_memory_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
-    """Tell how often this machine has killed a process for want of memory; 0 where it does not
-    say.
-    """
+    """Count what this machine has killed for want of memory; 0 where it does not say."""
     try:
         lines = vmstat.read_text(encoding="ascii").splitlines()
     except OSError:

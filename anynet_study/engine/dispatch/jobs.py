@@ -71,9 +71,7 @@ def list_jobs(
 
 
 def _is_over(run_id: str, job: SubmittedJob, recorded: Recorded) -> bool:
-    """Tell whether a run is recorded, and not only as the failure for which the job tries it
-    again.
-    """
+    """Tell whether a run is recorded, and not as the failure for which the job tries it again."""
     if recorded.runs.get(run_id) != "failed":
         return run_id in recorded.runs
     return recorded.failures[run_id][-1].ended > job.started

@@ -128,9 +128,7 @@ def _priced_for(study: OpenStudy, executor: Executor) -> OpenStudy:
 
 
 def finished_by_others(study: OpenStudy) -> bool:
-    """Tell whether nothing is left to do, and this user, who may ask, may not write to the
-    study.
-    """
+    """Tell whether nothing is left to do, and this user may read the study, but not write to it."""
     if os.access(study.folder.folder, os.W_OK):
         return False
     recorded = Recorded.read(study.folder.journals)
@@ -177,7 +175,7 @@ def _launch(
     study: OpenStudy, options: LaunchOptions, executor: Executor | None
 ) -> tuple[LaunchReport, Sequence[Any]]:
     folder, sweep, plan = study.folder, study.sweep, study.plan
-    reader = JournalReader(folder.journals)
+    reader = JournalReader(folder.journals, folder.results)
     ended = reader.read().ended(plan)
     ledger.adopt(folder.jobs)
     live = ledger.live_jobs(folder, ended)
@@ -189,7 +187,8 @@ def _launch(
     if options.only_failed:
         todo = todo.where(lambda run: recorded.runs.get(run.run_id) == "failed")
     assigned = in_jobs(live, recorded)
-    if options.limited and any(it.job.cluster == "none" for it in live):
+    takers = any(it.job.cluster == "none" for it in live)
+    if takers and options.limited and sweep.launch.cluster != "slurm":
         assigned |= set(todo.ids())  # those workers take what nobody is at
     new = todo.where(lambda run: run.run_id not in assigned)
     silent = sorted(ledger.silent_jobs(folder.logs, live))

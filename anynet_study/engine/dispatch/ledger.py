@@ -1,10 +1,12 @@
 """The jobs of a study: which were submitted, for which runs, and which of them live.
 
 What was submitted is in a folder in which each launcher writes a file of its own. A line is a job,
-or an array about to be submitted with the runs of its tasks, or what came of that. Workers that
-nobody submitted (`Call`) write files of their own: a line each time that they take runs.
+or an array about to be submitted with the runs of its tasks, or what came of that, and what its
+workers are to know (`Call`). Those that nobody submitted write files of their own: a line each time
+that they take runs.
 """
 
+import hashlib
 import json
 import os
 import secrets
@@ -20,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anynet_study.core.errors import UserError
 from anynet_study.core.files import naming, open_regular
+from anynet_study.data import data_root
 from anynet_study.engine.dispatch.recorded import Retries, Retry
 from anynet_study.engine.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
 from anynet_study.engine.dispatch.worker_state import (
@@ -29,6 +32,7 @@ from anynet_study.engine.dispatch.worker_state import (
     this_system,
     time_at,
 )
+from anynet_study.engine.planning import PlannedRun
 from anynet_study.engine.study_folder import StudyFolder
 
 #: Slack when comparing a process's start time with the recorded one, in seconds.
@@ -110,15 +114,21 @@ class LiveJob:
 
 
 class Call(BaseModel):
-    """What a launch leaves for workers that come by themselves."""
+    """What a launch leaves for its workers."""
 
     model_config = ConfigDict(extra="ignore")
     #: The data directory of the launch.
-    data_root: str
-    #: The ids of the runs that were missing then.
-    runs: list[str]
+    data_root: str = ""
+    #: The ids of the runs that were missing then, for workers that come by themselves.
+    runs: list[str] = []
     #: The failed runs that are to be tried again.
-    retries: Retries
+    retries: Retries = {}
+
+    @classmethod
+    def of(cls, retries: Retries, runs: Iterable[PlannedRun] = ()) -> "Call":
+        """Return what workers are to know, with the data of this process."""
+        ids = [run.run_id for run in runs]
+        return cls(data_root=str(data_root().absolute()), runs=ids, retries=retries)
 
 
 class Submission(BaseModel):
@@ -139,7 +149,7 @@ class Submission(BaseModel):
     job: str = Field("", pattern=r"^((.*-)?[0-9]{1,12})?$")
     #: The ids of runs that a worker has just taken, separated by spaces.
     taken: str = ""
-    call: Call | None = None
+    call: Call = Call()
     array: bool = False
     mark: str = ""
     logs: str = ""
@@ -160,14 +170,16 @@ class Submission(BaseModel):
         return SubmittedJob(job_id, *where, run_ids, mark=self.mark, logs=self.logs)
 
 
-def arrival(pid: int, token: str) -> SubmittedJob:
+def arrival(pid: int) -> SubmittedJob:
     """The entry of a worker that came by itself: a process of this machine.
 
-    In containers, host names and process ids may be the same at two places: a `token` is not.
+    In containers, host names and process ids may be the same at two places: a digest of its mark
+    is not.
     """
     host, began = socket.gethostname(), psutil.Process(pid).create_time()
     mark = process_mark(pid)
-    return SubmittedJob(f"{host}-{token}-{pid}", "none", host, began, mark=mark)
+    short = hashlib.sha256((mark or str(began)).encode()).hexdigest()[:6]
+    return SubmittedJob(f"{host}-{short}-{pid}", "none", host, began, mark=mark)
 
 
 def logs_name(logs: Path, folder: Path) -> str:
@@ -197,11 +209,17 @@ def append(folder: Path, jobs: Iterable[SubmittedJob]) -> None:
         _write(folder, {"job": job.job_id, **where, "logs": job.logs, "runs": job.run_ids})
 
 
-def intend(folder: Path, tasks: Sequence[str], is_array: bool = True, logs: str = "") -> str:
+def intend(
+    folder: Path,
+    tasks: Sequence[str],
+    is_array: bool = True,
+    logs: str = "",
+    call: Call | None = None,
+) -> str:
     """Record durably that these tasks are about to be submitted to Slurm; their token."""
     token = secrets.token_hex(6)
     fields = {"token": token, "host": socket.gethostname(), "at": time.time(), "array": is_array}
-    _write(folder, {**fields, "logs": logs, "tasks": tasks})
+    _write(folder, {**fields, "logs": logs, "call": (call or Call()).model_dump(), "tasks": tasks})
     return token
 
 
@@ -221,12 +239,11 @@ def note_taken(folder: Path, job_id: str, run_ids: Iterable[str]) -> None:
 
 
 def last_call(folder: Path) -> Call | None:
-    """Return what the last launch left for workers that come by themselves, with runs of all
-    launches.
+    """Return what the last launch left for its workers, with the runs of all launches.
 
     A failed run that was tried again meanwhile has failed more often than a retry says.
     """
-    calls = [line.call for line in _lines(folder) if line.call]
+    calls = [line.call for line in _lines(folder) if line.call.data_root]
     again = dict[str, Retry]()
     for call in calls:
         again |= call.retries
@@ -261,6 +278,14 @@ def submissions(folder: Path) -> Iterator[Submission]:
     yield from intended.values()
     for job, entry in entries.items():
         yield entry.model_copy(update={"runs": " ".join(came.get(job, ()))})
+
+
+def submission(folder: Path, token: str) -> Submission:
+    """Return what a job of Slurm is to do, by the token of its submission."""
+    for entry in submissions(folder):
+        if entry.token == token:
+            return entry
+    raise UserError(f"{folder}: knows nothing of the submission {token} any more; launch again")
 
 
 def submitted_jobs(folder: Path) -> Iterator[SubmittedJob]:
@@ -298,9 +323,7 @@ def live_jobs(study: StudyFolder, recorded: Collection[str] = ()) -> list[LiveJo
 
 
 def _lives(job: SubmittedJob, logs: Path, now: float) -> bool:
-    """Tell whether a worker that is no job of Slurm's lives; `now`: `time_at` the folder of
-    logs.
-    """
+    """Tell whether a worker that is none of Slurm's lives; `now`: `time_at` the folder of logs."""
     if job.is_of_here:
         return job.process is not None
     quiet = silence(logs, job.job_id, now)
@@ -341,11 +364,15 @@ def _lines(folder: Path) -> Iterator[Submission]:
 
 
 def _write(folder: Path, fields: dict[str, Any]) -> None:
-    """Append a line to this process's own file: nobody else, on whatever machine, writes it."""
+    """Append a line to this process's own file: nobody else, on whatever machine, may write it."""
+
+    def opened(path: str, flags: int) -> int:
+        return os.open(path, flags, 0o644)
+
     began = int(1000 * psutil.Process().create_time())
     path = folder / f"{began}-{socket.gethostname()}-{os.getpid()}.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
-    with naming(path), path.open("a", encoding="utf-8") as file:
+    with naming(path), open(path, "a", encoding="utf-8", opener=opened) as file:
         file.write(json.dumps(fields, separators=(",", ":")) + "\n")
         file.flush()
         os.fsync(file.fileno())

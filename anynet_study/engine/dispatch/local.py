@@ -6,7 +6,6 @@ that they hear no Ctrl-C, and to replace those that are killed.
 
 import json
 import os
-import secrets
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -67,14 +66,14 @@ def start_worker(
 
     It hears neither Ctrl-C nor the end of this terminal. `attached`: it ends with this process.
     """
-    token, gpus = secrets.token_hex(3), gpus_here()
+    gpus = gpus_here()
     # Of submitit's `visible_gpus` each is a number, none such as GPU-8c9f... and MIG-...
     gpu = {"CUDA_VISIBLE_DEVICES": gpus[number % len(gpus)] if gpus else ""}
-    command = [*worker_command(study, attached), "--token", token]
+    command = worker_command(study, attached)
     nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
     own = environment(code) | gpu
     pid = os.posix_spawn(command[0], command, own, file_actions=nowhere, setsid=True)
-    job = ledger.arrival(pid, token)
+    job = ledger.arrival(pid)
     study.logs.mkdir(parents=True, exist_ok=True)
     alive_file(study.logs, job.job_id).touch()  # until it says so itself
     ledger.append(study.jobs, [job])

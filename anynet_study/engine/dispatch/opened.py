@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 
 from anynet_study.core.errors import UnreadableError, UserError, counted
@@ -31,7 +32,7 @@ from anynet_study.engine.planning import (
 from anynet_study.engine.study_folder import StudyFolder, sample
 from anynet_study.engine.sweep import Sweep
 from anynet_study.engine.training import SEMANTICS
-from anynet_study.store import OnlyInStore, journals_in, read_journal
+from anynet_study.store import OnlyInStore, journals_in, run_batches
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,8 @@ class OpenStudy:
         if not recorded.runs or any(run_id in recorded.runs for run_id in self.plan.ids()):
             return ""
         for path in journals_in(self.folder.journals):
-            for record in read_journal(path).records[:1]:
-                then = json.loads(record.spec).get("semantics")
+            for batch, _ in islice(run_batches(path), 1):
+                then = json.loads(batch["spec"][0].as_py()).get("semantics")
                 if then != SEMANTICS:
                     return (
                         f"none of its {counted(len(recorded.runs), 'recorded run')} is one of this "
@@ -223,5 +224,7 @@ def _opened(folder: StudyFolder, sweep: Sweep, population: Population, whole: bo
     views = load_views(sweep, whole, kept)
     digests = NO_DIGESTS if whole else folder.digests()
     plan = make_plan(sweep, population, views, digests=digests, kept=kept)
+    if (part := folder.part()) is not None:  # its other runs are trained elsewhere
+        plan = plan.find(part)
     study = OpenStudy(folder, sweep, population, views, plan)
     return study.planned_by(Recorded.read(folder.journals)) if sweep.trials else study

@@ -50,16 +50,20 @@ class Interruption:
         self.signal = signal.Signals(number)
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Note signals in this block, which must be entered in the main thread.
+    def listening(self, state: WorkerState | None = None) -> Iterator[None]:
+        """Note signals in this block, in which a worker says of itself what `state` says.
 
-        Those that this process was started to ignore, as Ctrl-C on its launcher's terminal, stay
-        ignored.
+        It must be entered in the main thread. Signals that this process was started to ignore, as
+        Ctrl-C on its launcher's terminal, stay ignored.
         """
         heard = [number for number in NOTED if signal.getsignal(number) != signal.SIG_IGN]
         before = {number: signal.signal(number, self.request) for number in heard}
+        self.state = state or self.state
         try:
-            yield
+            with self.state:
+                yield
+                if self.signal is not None:
+                    self.state.note(left=f"asked to leave ({self.signal.name})", runs={})
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)

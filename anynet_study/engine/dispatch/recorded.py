@@ -13,9 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anynet_study.core import arrow
 from anynet_study.engine.dispatch.worker_state import SILENT
 from anynet_study.engine.planning import Plan, PlannedRun
-from anynet_study.store import OnlyInStore, is_torn, only_in_store, read_journals
+from anynet_study.store import (
+    OnlyInStore,
+    collected_records,
+    is_torn,
+    only_in_store,
+    read_journals,
+)
 
 #: What is kept of each record, to tell how fast runs end and to predict the length of others.
 KEPT = (
@@ -23,6 +30,8 @@ KEPT = (
     *("device", "engine", "journal", "seconds", "started"),
     *("backend", "instruction_set", "threads"),
 )
+#: What else is read of each record.
+NOTED = ("failure_kind", "host", "message")
 HOUR = 3600.0
 #: A look is no older than so many seconds, or a claim would be taken that its worker has removed.
 OLDEST_LOOK = SILENT / 3
@@ -172,8 +181,9 @@ class JournalReader:
     Raises as `store.read_journals`.
     """
 
-    def __init__(self, journals: Path) -> None:
-        self._folder = journals
+    def __init__(self, journals: Path, results: Path | None = None) -> None:
+        """`results`: a store that was collected from them, which spares decoding what it has."""
+        self._folder, self._results = journals, results
         #: Up to which byte each journal was read.
         self._after: dict[str, int] = {}
         self._runs: dict[str, str] = {}
@@ -189,19 +199,16 @@ class JournalReader:
 
     def read(self) -> Recorded:
         """All that is recorded by now. What an earlier call gave grows with it."""
+        if self._results is not None:
+            found, ends = collected_records(self._results, self._folder, (*KEPT, *NOTED))
+            self._results = None
+            self._after |= ends
+            self._note(found)
         wrong: dict[str, str] = {}
         new = read_journals(self._folder, self._after, wrong)
         self._damage |= {name: said for name, said in wrong.items() if not is_torn(said)}
-        if len(new):
-            self._after |= zip(new["journal"].to_pylist(), new["end"].to_pylist(), strict=True)
-            runs, tests = _by_kind(new)
-            self._note_runs(runs)
-            names = ("run_id", "evaluation_id", "started", "error")
-            for run_id, evaluation_id, started, error in _rows(tests, *names):
-                pair = run_id, evaluation_id  # of several, the one that a store keeps
-                if started < self._began.get(pair, math.inf):
-                    self._began[pair], self._evaluations[pair] = started, error
-            self._tables.append(new.select(KEPT).unify_dictionaries())
+        self._after |= zip(new["journal"].to_pylist(), new["end"].to_pylist(), strict=True)
+        self._note(new)
         return self._recorded
 
     def look(self, share: float) -> Recorded:
@@ -216,15 +223,29 @@ class JournalReader:
             self._next_look = now + min(OLDEST_LOOK, (now - began) / share)
         return self._recorded
 
+    def _note(self, new: pa.Table) -> None:
+        """Take up a table of records."""
+        if not len(new):
+            return
+        runs, tests = _by_kind(new)
+        self._note_runs(runs)
+        names = ("run_id", "evaluation_id", "started", "error")
+        for run_id, evaluation_id, started, error in _rows(tests, *names):
+            pair = run_id, evaluation_id  # of several, the one that a store keeps
+            if started < self._began.get(pair, math.inf):
+                self._began[pair], self._evaluations[pair] = started, error
+        self._tables.append(new.select(KEPT).unify_dictionaries())
+
     def _note_runs(self, table: pa.Table) -> None:
-        names = ("run_id", "status", "failure_kind", "host", "started", "seconds", "message")
-        for run_id, status, kind, host, started, seconds, message in _rows(table, *names):
+        for run_id, status in _rows(table, "run_id", "status"):
             if self._runs.get(run_id, "failed") == "failed":
                 self._runs[run_id] = intern(status)  # of a million runs, a few texts
-            if status == "failed":
-                failures = self._failures.setdefault(run_id, [])
-                failures.append(Failure(kind, host, started + seconds, message or ""))
-                failures.sort(key=lambda failure: failure.ended)
+        failed = table.filter(arrow.numbers(arrow.among(table["status"], ["failed"])))
+        names = ("run_id", "failure_kind", "host", "started", "seconds", "message")
+        for run_id, kind, host, started, seconds, message in _rows(failed, *names):
+            failures = self._failures.setdefault(run_id, [])
+            failures.append(Failure(kind, host, started + seconds, message or ""))
+            failures.sort(key=lambda failure: failure.ended)
         self.records += len(table)
 
     def timings(self) -> Iterator[Timing]:
@@ -239,18 +260,19 @@ class JournalReader:
 
         Of several records of a run the first to begin counts, as in a store.
         """
-        names = ("run_id", "status", "error", "started", "journal")
-        rows = (row for row in _rows(_by_kind(self._table())[0], *names) if row[1] != "failed")
-        last_first = sorted(rows, key=lambda row: row[3:], reverse=True)
-        return {run_id: (status, error) for run_id, status, error, *_ in last_first}
+        runs, _ = _by_kind(self._table())
+        runs = runs.filter(arrow.numbers(~arrow.among(runs["status"], ["failed"])))
+        keys = pa.table({"started": runs["started"], "journal": runs["journal"].cast(pa.string())})
+        last_first = pc.sort_indices(keys, [(name, "descending") for name in keys.column_names])
+        rows = _rows(runs.take(last_first), "run_id", "status", "error")
+        return {run_id: (status, error) for run_id, status, error in rows}
 
     def _table(self) -> pa.Table:
         tables = self._tables or [read_journals([]).select(KEPT)]
         return pa.concat_tables(tables).unify_dictionaries()
 
     def throughput(self, now: float, is_over: bool = False) -> Throughput:
-        """Tell how fast runs ended that were read, at `now` (seconds since 1970), and what they
-        took.
+        """Tell how fast recorded runs ended, at `now` (seconds since 1970), and what they took.
 
         If the study `is_over`, the pace is the one at its end: time without workers does not count.
         Records of evaluations name no device. It is taken to be that of the runs of the same
@@ -259,10 +281,9 @@ class JournalReader:
         from anynet_study.store import mixed_backends
 
         runs, tests = _by_kind(self._table())
-        # Not those of a worker's death, recorded by others.
-        rows = _rows(runs, "started", "seconds")
-        times = ((start, start + took) for start, took in rows if took > 0)
-        began, ended = np.fromiter(times, np.dtype((np.float64, 2))).T
+        began, took = (arrow.to_numpy(runs[name]) for name in ("started", "seconds"))
+        known = took > 0  # not those of a worker's death, recorded by others
+        began, ended = began[known], (began + took)[known]
         rate = None
         if len(ended):
             now = min(now, ended.max()) if is_over else now
@@ -270,11 +291,11 @@ class JournalReader:
             rate = float((ended > now - HOUR).sum()) / hours
         spent: Counter[str] = Counter()
         devices: dict[str, str] = {}
-        for journal, device, seconds in _rows(runs, "journal", "device", "seconds"):
+        for journal, device, seconds in _summed(runs, "journal", "device"):
             spent[device] += seconds
             devices[_worker(journal)] = device
         usual = max(spent, key=lambda device: spent[device], default="cpu")
-        for journal, seconds in _rows(tests, "journal", "seconds"):
+        for journal, seconds in _summed(tests, "journal"):
             spent[devices.get(_worker(journal), usual)] += seconds
         hours_spent = {device: took / HOUR for device, took in spent.items() if took}
         return Throughput(rate, hours_spent, mixed_backends(runs))
@@ -290,6 +311,22 @@ def _rows(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
     """The rows as Python's objects, of which those of a million at once take half a gigabyte."""
     for batch in table.select(names).to_batches(max_chunksize=BATCH):
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _summed(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
+    """The texts of rows that are alike in some columns, and the sum of their seconds.
+
+    Arrow's own `group_by` imports pandas.
+    """
+    if not len(table):
+        return
+    columns = [arrow.whole(table[name]) for name in names]
+    codes = np.stack([arrow.to_numpy(column.indices) for column in columns])
+    groups, places = np.unique(codes, axis=1, return_inverse=True)
+    sums = np.bincount(places.ravel(), arrow.to_numpy(table["seconds"]))
+    for group, seconds in zip(groups.T.tolist(), sums.tolist(), strict=True):
+        texts = (it.dictionary[code].as_py() for it, code in zip(columns, group, strict=True))
+        yield *texts, seconds
 
 
 def _worker(journal: str) -> str:

@@ -132,6 +132,8 @@ class Status:
     hours: dict[str, float] = field(default_factory=dict)
     #: In words, which backends computed the results; "" if it was one.
     backends: str = ""
+    #: Whether workers come by themselves: `launch` starts none.
+    by_workers: bool = False
     #: Runs of tuned recipes that are planned when others have ended.
     awaited: int = 0
     #: What is wrong with journals, by name; and in words, what the store has and no journal.
@@ -158,7 +160,11 @@ def current_status(study: OpenStudy, reader: JournalReader) -> Status:
     now, is_over = time.time(), not jobs.live and not jobs.unknown
     pace = reader.throughput(now, is_over)
     now_there = study_status(study.plan, recorded, jobs, pace, now, calibrated)
-    return replace(now_there, only_in_store=str(recorded.lost(folder.results) or ""))
+    return replace(
+        now_there,
+        only_in_store=str(recorded.lost(folder.results) or ""),
+        by_workers=study.sweep.launch.cluster == "none",
+    )
 
 
 def study_status(

@@ -32,13 +32,13 @@ from anynet_study.engine.dispatch.executors import (
     pretended_slurm,
     slurm_executor,
 )
-from anynet_study.engine.dispatch.ledger import intend, logs_name, settle
+from anynet_study.engine.dispatch.ledger import Call, intend, logs_name, settle
 from anynet_study.engine.dispatch.pack import pack_jobs
 from anynet_study.engine.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.engine.dispatch.slurm.commands import comment_of
 from anynet_study.engine.dispatch.slurm.site import Site
 from anynet_study.engine.dispatch.snapshot import Snapshot, snapshot, take
-from anynet_study.engine.dispatch.task import Task, Worklist, worklist_file
+from anynet_study.engine.dispatch.task import Task
 from anynet_study.engine.planning import PlannedRun
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.sweep import Sweep
@@ -54,7 +54,7 @@ COUNTED = re.compile(r"MaxSubmit|SubmitJob\w*Limit|MaxJobCount|sleeping|temporar
 UNCERTAIN = re.compile(r"timed out|[Uu]nable to contact|Zero Bytes|connect failure|make sense of")
 #: Files of submitit that it renames once a job has an id.
 TEMPORARY = re.compile(r"(\.submission_file_)?[0-9a-f]{32}\.(pkl|sh)")
-#: Stands for the name of the file that says what to do.
+#: Stands for that of a submission.
 TOKEN = "0" * 12
 
 
@@ -137,13 +137,13 @@ def submit_to_slurm(
     waiting, jobs, most = tasks, list["submitit.Job[None]"](), max(1, site.array_size)
     refusal: RefusedError | None = None
     while waiting and most:
-        work = Worklist.of(study, sweep, waiting[:most], retries)
+        array = waiting[:most]
         after = _array_of(jobs[-1]) if chained and jobs else None
         try:
-            jobs += _submit(study, executor, code, work, after)
+            jobs += _submit(study, executor, code, array, Call.of(retries), after)
         except RefusedError as error:
             if error.is_full:  # fewer may fit
-                refusal, most = error, len(work.tasks) // (10 if error.is_slow else 2)
+                refusal, most = error, len(array) // (10 if error.is_slow else 2)
                 continue
             before = f" ({len(jobs)} jobs were queued before)" if jobs else ""
             raise WorkFailedError(f"{error}{before}") from None
@@ -159,20 +159,18 @@ def _submit(
     study: StudyFolder,
     executor: submitit.Executor,
     code: Snapshot,
-    work: Worklist,
+    tasks: Sequence[str],
+    call: Call,
     after: str | None,
 ) -> list["submitit.Job[None]"]:
     """Submit an array. Whatever happens, its jobs can be found, and have what they need.
 
-    What they do is on disk before they are queued, and the ledger knows by which token Slurm would
-    list them. Raises RefusedError.
+    Before they are queued, the ledger knows what they do, and by which token Slurm would list them.
+    Raises RefusedError.
     """
-    count = len(work.tasks)
-    token = intend(
-        study.jobs, work.tasks, is_array=count > 1, logs=logs_name(study.logs, executor.folder)
-    )
-    worklist, task = worklist_file(study.logs, token), Task(work.study_folder, token)
-    work.write(worklist)
+    count, logs = len(tasks), logs_name(study.logs, executor.folder)
+    token = intend(study.jobs, tasks, is_array=count > 1, logs=logs, call=call)
+    task = Task(str(study.folder.absolute()), token)
     pickle = _write_pickle(study, executor, task)
     array = array_of(executor, code, token, count, pickle, after)
     try:
@@ -180,7 +178,7 @@ def _submit(
     except RefusedError as error:
         if error.is_certain:
             settle(study.jobs, token, "")
-            for path in (worklist, pickle, *_left_by_submitit(executor.folder, token)):
+            for path in (pickle, *_left_by_submitit(executor.folder, token)):
                 path.unlink()
         raise
     settle(study.jobs, token, _array_of(jobs[0]))
@@ -197,8 +195,8 @@ def array_of(
 ) -> submitit.Executor:
     """An executor for an array of `count` jobs, begun when the array `after` has ended.
 
-    `token` names the file that says what to do (`task.Worklist`); `pickle` is the callable that a
-    job takes where submitit was killed before it put one there.
+    `token` names the submission in the ledger; `pickle` is the callable that a job takes where
+    submitit was killed before it put one there.
     """
     said = executor.parameters
     chain = [said.get("dependency"), f"afterany:{after}" if after else None]
@@ -222,6 +220,7 @@ def _own_pickle(folder: Path, pickle: Path) -> str:
 def _write_pickle(study: StudyFolder, executor: submitit.Executor, task: Task) -> Path:
     minutes = executor.parameters["time"]
     path = study.logs / f"{task.token}.pkl"
+    study.logs.mkdir(parents=True, exist_ok=True)
     submission = DelayedSubmission(task)
     submission.set_timeout(minutes, getattr(executor, "max_num_timeout", MAX_TIMEOUTS))
     with outside_of_jobs():

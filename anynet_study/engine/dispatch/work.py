@@ -5,7 +5,6 @@ of the datasets, and the launch's `Call`. Each takes what nobody is at (`claims`
 """
 
 import os
-import secrets
 import subprocess
 import sys
 import traceback
@@ -21,7 +20,7 @@ from anynet_study.core.errors import UserError, WorkFailedError
 from anynet_study.data import KeptDatasets, data_root, load_dataset
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.claims import Claimed
-from anynet_study.engine.dispatch.executors import with_options
+from anynet_study.engine.dispatch.executors import HUGE_PAGES, with_options
 from anynet_study.engine.dispatch.failures import retries
 from anynet_study.engine.dispatch.ledger import Call, SubmittedJob
 from anynet_study.engine.dispatch.process import Interruption, end_with, prepare_process
@@ -41,9 +40,6 @@ from anynet_study.engine.sweep import Sweep
 
 #: Minutes until which a worker of this machine is ended: submitit's own are two.
 FOREVER_MIN = 10 * 365 * 24 * 60
-#: Memory in huge pages: speed only. glibc reads this when a process begins; without glibc it means
-#: nothing.
-HUGE_PAGES = "glibc.malloc.hugetlb=1"
 #: An executor is given at most so many functions. Each is a worker, if anything is left to do.
 MOST = 1000
 
@@ -92,9 +88,7 @@ def local_workers(sweep: Sweep) -> int:
 
 def call_workers(study: StudyFolder, runs: Iterable[PlannedRun], asked: Retries) -> None:
     """Leave for workers what they are to know; `asked`: the failed runs that are tried again."""
-    ids = [run.run_id for run in runs]
-    call = Call(data_root=str(data_root().absolute()), runs=ids, retries=asked)
-    ledger.call_workers(study.jobs, call)
+    ledger.call_workers(study.jobs, Call.of(asked, runs))
 
 
 def worker_command(study: StudyFolder, attached: bool) -> list[str]:
@@ -131,8 +125,7 @@ class Helper:
 
 
 def _is_free(study: StudyFolder) -> bool:
-    """Tell whether a run that workers were called for is without a record, and nobody seems to be
-    at it.
+    """Tell whether a run that workers were called for is not recorded, and nobody is at it.
 
     Executors call their last functions when all is taken: these are to be quick.
     """
@@ -156,42 +149,30 @@ def _call(study: StudyFolder) -> Call:
 
 
 def work_at(
-    study: StudyFolder,
-    minutes: float,
-    tell: Callable[[str], None],
-    attached: int = 0,
-    token: str = "",
+    study: StudyFolder, minutes: float, tell: Callable[[str], None], attached: int = 0
 ) -> int:
     """Be a worker of a study until nobody is needed, or so many `minutes` have passed.
 
-    `attached`: the process with which it ends, if that is not 0. `token`: that of its entry in the
-    ledger, if whoever started it has written that. `tell` gets a line for people. What training
-    prints is in the study's logs. Returns how many runs were begun. Raises UserError where no
-    launch called workers, or where data here are others than the study's.
+    `attached`: the process with which it ends, if that is not 0. `tell` gets a line for people.
+    What training prints is in the study's logs. Returns how many runs were begun. Raises UserError
+    where no launch called workers, or where data here are others than the study's.
     """
     call, interruption = _call(study), Interruption(60 * minutes)
     if "ANYNET_DATA" not in os.environ and Path(call.data_root).is_dir():
         os.environ["ANYNET_DATA"] = call.data_root
-    job = ledger.arrival(os.getpid(), token or secrets.token_hex(3))
+    job = ledger.arrival(os.getpid())
     study.logs.mkdir(parents=True, exist_ok=True)
     tell(f"worker {job.job_id}; its log: {job.log(study.logs, 'out')}")
-    with (
-        interruption.listening(),
-        WorkerState(alive_file(study.logs, job.job_id)) as interruption.state,
-        _logged(study, job),
-    ):
-        if not token:
-            ledger.append(study.jobs, [job])
+    state = WorkerState(alive_file(study.logs, job.job_id))
+    with interruption.listening(state), _logged(study, job):
+        ledger.append(study.jobs, [job])
         _check_data(study)
         if attached:
-            interruption.state.note(attached=True)
+            state.note(attached=True)
             end_with(attached, interruption)
-        begun = _train_rounds(
+        return _train_rounds(
             study, interruption, lambda ids: ledger.note_taken(study.jobs, job.job_id, ids)
         )
-        if interruption.signal is not None:
-            interruption.state.note(left=f"asked to leave ({interruption.signal.name})", runs={})
-    return begun
 
 
 def _check_data(study: StudyFolder) -> None:

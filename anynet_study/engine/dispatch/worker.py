@@ -225,9 +225,7 @@ def _free(
 
 
 def _is_taken(run: PlannedRun, claims: Claims, recorded: Recorded) -> bool:
-    """Tell whether this worker may train a run; not while another is at the one that it starts
-    from.
-    """
+    """Take a run, if that is free; not while another worker is at the one that it starts from."""
     source = run.spec.pretrained
     waits = source and source.run_id not in recorded.runs and not claims.take(source.run_id)
     return not waits and claims.take(run.run_id)
@@ -237,8 +235,8 @@ def _deaths(study: StudyFolder, runs: Iterable[PlannedRun], claims: Claims) -> l
     """List the deaths of lost workers that were at these runs before."""
     lost = [(run.run_id, job) for run in runs for job in claims.lost.get(run.run_id, ())]
     ends = ((run_id, ending(study.logs, SubmittedJob(job))) for run_id, job in lost)
-    deaths = [(run_id, deaths_in(study, [end])) for run_id, end in ends if end]
-    return [death for run_id, of_job in deaths for death in of_job if death.run_id == run_id]
+    of_jobs = ((run_id, deaths_in(study, [end])) for run_id, end in ends if end)
+    return [death for run_id, deaths in of_jobs for death in deaths if death.run_id == run_id]
 
 
 def _by_memory(todo: Plan, retries: Retries) -> Iterator[tuple[int, Plan]]:

@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Container
+from collections.abc import Container
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -58,8 +58,7 @@ def this_system() -> str:
 
 
 def process_mark(pid: int) -> str:
-    """Return what tells a process from all others: `this_system`, and the clock ticks since the
-    boot.
+    """Return what tells a process from all others: `this_system`, and its start after the boot.
 
     Process ids are used again, and times of day change with the clock. "" of one that has ended,
     and where the system does not say.
@@ -91,9 +90,7 @@ class Said:
 
     @classmethod
     def read(cls, path: Path) -> "Said | None":
-        """Return what stands in a worker's file; nothing of one that was begun only, None
-        without one.
-        """
+        """Read a worker's file; one that was only begun says nothing. None without one."""
         try:
             return cls(**json.loads(read_regular(path).decode("utf-8").partition("\n")[0]))
         except OSError:
@@ -114,8 +111,6 @@ class WorkerState(AbstractContextManager["WorkerState"]):
         self._stepped = time.monotonic()
         #: Whether somebody asked it to leave, by its `leave_file`.
         self.to_leave = False
-        #: What it does with each sign of life.
-        self.with_beat: Callable[[], object] = lambda: None
         self.said = Said(host=socket.gethostname(), before=before)
 
     @property
@@ -162,7 +157,6 @@ class WorkerState(AbstractContextManager["WorkerState"]):
             if time.monotonic() - self._stepped < HANGS:
                 with suppress(OSError):
                     os.utime(path)  # by the clock of the file system
-                    self.with_beat()
 
     def begins(self, run_id: str, checkpoint: Path) -> None:
         """Say that it is at a run, which goes on from `checkpoint` if that is there."""

@@ -78,7 +78,7 @@ def sweep_cost(
     sizes = {label: size_of(label) for label in sweep.datasets}
     tests = expected_evaluations(sweep, sizes, views, kept)
     settings = settings_by_size(sweep, views, sizes, tests)
-    prices = Prices(Plan(population, settings, []), cost)
+    prices = Prices(population, settings, cost)
     judge: Judge = lambda run, _: -prices.of(run)  # noqa: E731
     plan = plan_of(sweep, population, settings, cost, judge)
     pairs = dict.fromkeys((setting.dataset, stated(setting.recipe)) for setting in settings)

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -52,6 +52,9 @@ class Plan(Sequence[PlannedRun]):
             return replace(self, runs=self.runs[place])
         return self.runs[place]
 
+    def __iter__(self) -> Iterator[PlannedRun]:
+        return iter(self.runs)
+
     @cached_property
     def by_id(self) -> dict[str, PlannedRun]:
         """The runs by their ids, in order."""
@@ -87,7 +90,7 @@ class Plan(Sequence[PlannedRun]):
 
     def priced(self, cost: CostModel) -> "Plan":
         """Return this plan with the whole lengths of its runs, as predicted by `cost`."""
-        price = Prices(self, cost)
+        price = Prices(self.population, self.settings, cost)
         seconds = (price.of(run) + price.of(run, run.evaluations) for run in self.runs)
         return self.with_seconds(seconds)
 
@@ -98,18 +101,26 @@ class Plan(Sequence[PlannedRun]):
 
 
 class Prices:
-    """Predicts seconds of parts of a plan's runs, each at once for all architectures."""
+    """Predicts seconds of parts of runs, each at once for all architectures of a population."""
 
-    def __init__(self, plan: Plan, cost: CostModel) -> None:
-        self._population, self._cost = plan.population, cost
-        self._settings = {(it.dataset, it.recipe): it for it in plan.settings}
+    def __init__(
+        self, population: Population, settings: Sequence[Setting], cost: CostModel
+    ) -> None:
+        self._population, self._cost = population, cost
+        self._settings = {(it.dataset, it.recipe): it for it in settings}
         self._known: dict[tuple[str, str, tuple[str, ...] | None], list[float]] = {}
 
     def of(self, run: PlannedRun, evaluations: tuple[str, ...] | None = None) -> float:
         """Seconds of training, or of those of a run's further evaluations that have these ids."""
-        key = run.dataset, run.recipe, evaluations
+        return self.of_setting(run.dataset, run.recipe, evaluations)[run.place]
+
+    def of_setting(
+        self, dataset: str, recipe: str, evaluations: tuple[str, ...] | None = None
+    ) -> Sequence[float]:
+        """The same of each architecture of the population in a setting, (architectures,)."""
+        key = dataset, recipe, evaluations
         if key not in self._known:
-            setting = self._settings[run.dataset, run.recipe]
+            setting = self._settings[dataset, recipe]
             groups = setting.groups(self._population)
             if evaluations is None:
                 features = run_features(groups, setting.work)
@@ -117,7 +128,7 @@ class Prices:
                 tests = [test for test in setting.tests if test.evaluation_id in evaluations]
                 features = evaluation_features(groups, tests, setting.work.resolution)
             self._known[key] = self._cost.seconds(features).tolist()
-        return self._known[key][run.place]
+        return self._known[key]
 
 
 def make_plan(
@@ -242,7 +253,7 @@ def plan_of(
         stem: [as_json(network.to_dict()) for network in networks]
         for stem, networks in stems.items()
     }
-    runs: list[PlannedRun] = []
+    price, runs = Prices(population, settings, cost), list[PlannedRun]()
     tuning = Brackets(judge)
     for seed in range(sweep.replicates.count):
         for place, architecture in enumerate(population.ids):
@@ -261,13 +272,15 @@ def plan_of(
                 parts = architectures[it.stem][place], *texts[number], seed, of, it.inherits
                 network = stems[it.stem][place]
                 spec = RunSpec(network, it.data, it.resolved, seed, source, it.inherits, digest)
+                training = price.of_setting(it.dataset, it.recipe)
+                further = price.of_setting(it.dataset, it.recipe, tests[number])
                 row[number] = PlannedRun(
                     run_id=id_of(canonical_text(*parts)),
                     spec=spec,
                     dataset=it.dataset,
                     recipe=it.recipe,
                     replicate=seed,
-                    seconds=0.0,
+                    seconds=training[place] + further[place],
                     evaluations=tests[number],
                     place=place,
                     architecture=architecture,
@@ -277,8 +290,7 @@ def plan_of(
                 tuning.note(row[number], it.judged_by)
             if beside is None or any(run.run_id in beside for run in row.values()):
                 runs += row.values()
-    plan = Plan(population, settings, runs, frozenset(tuning.chosen()), tuning.awaited())
-    return plan.priced(cost)
+    return Plan(population, settings, runs, frozenset(tuning.chosen()), tuning.awaited())
 
 
 def _digest(file: str, where: str) -> str:

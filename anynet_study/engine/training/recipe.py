@@ -45,7 +45,7 @@ OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
 LATER = (
     *("test_crop", "precise_bn", "select", "patience", "restart_epochs", "restart_factor"),
     *("augment", "loss", "templates", "embedding", "texts", "thresholds", "precision"),
-    *("test_every", "pooling"),
+    *("test_every", "pooling", "schedule_by"),
 )
 #: What the head of a network is trained with: those of two recipes fit where these are alike.
 OF_HEADS = ("loss", "templates", "texts", "embedding")
@@ -88,8 +88,11 @@ class Recipe(BaseModel):
     )
     #: On every parameter, batch norm and biases included: L2 penalty (SGD), decoupled (AdamW).
     weight_decay: float = Field(5e-5, ge=0)
-    #: Shape of the learning rate after the warm-up, step by step; cosine ends at zero.
+    #: Shape of the learning rate after the warm-up; cosine ends at zero.
     schedule: Literal["cosine", "multistep", "constant"] = "cosine"
+    #: How often the learning rate moves: at each step, or at each epoch, whose first step's rate
+    #: then holds for all of it, warm-up included; so the last epoch trains well above zero.
+    schedule_by: Literal["step", "epoch"] = "step"
     #: For cosine: after so many epochs it starts again from `lr` (warm restarts). By
     #: default, it decays once over the whole run.
     restart_epochs: float | None = Field(None, gt=0)
@@ -284,6 +287,8 @@ class Recipe(BaseModel):
             unused += ["templates", "texts", "embedding"]
         if self.schedule != "multistep":
             unused += ["milestones", "gamma"]
+        if self.schedule == "constant" and not self.warmup_epochs:
+            unused += ["schedule_by"]
         return unused if self.crop == "resized" else [*unused, *OF_RESIZED_CROPS]
 
 
@@ -331,9 +336,11 @@ def learning_rate(recipe: Recipe, step: int, steps_an_epoch: int) -> float:
     """Learning rate of 0-based `step`: linear warm-up times a decay over the whole run.
 
     With warm restarts the decay is over each cycle. The cosine is sampled at the start of each
-    step, so the first step after no warm-up trains at `recipe.lr` and the last one slightly above
-    zero.
+    step, or of each epoch (`schedule_by`), so the first step after no warm-up trains at `recipe.lr`
+    and the last one above zero.
     """
+    if recipe.schedule_by == "epoch":
+        step -= step % steps_an_epoch
     progress = step / total_steps(recipe, steps_an_epoch)
     if recipe.restart_epochs is not None:
         progress = _of_cycle(step / steps_an_epoch, recipe.restart_epochs, recipe.restart_factor)

@@ -174,6 +174,8 @@ class Roles:
     described: tuple[str, ...]
     #: Wide: datasets, or descriptions. Long: they describe the model if they can.
     others: tuple[str, ...]
+    #: Columns that count the rows, and say nothing.
+    counting: tuple[str, ...]
 
 
 def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = ()) -> Roles:
@@ -216,6 +218,10 @@ def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = (
     core = {roles["model"], *run.values(), value, f"{value}_std"}
     core |= {roles["dataset"]} if long else set()
     rest = [name for name in free if name not in core]
+    counting = [name for name in rest if _counts_rows(sheet, name)]
+    rest = [name for name in rest if name not in counting]
+    if "" in rest:
+        raise UserError(f"{path}: column {1 + columns.index('')} has no name; give it one")
     known = {*NUMBERS, *stage_columns(rest)} - {*declared, *options.datasets}
     return Roles(
         model=roles["model"],
@@ -226,7 +232,15 @@ def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = (
         numbers=tuple(name for name in rest if name in known),
         described=options.describe,
         others=tuple(name for name in rest if name not in known),
+        counting=tuple(counting),
     )
+
+
+def _counts_rows(sheet: Sheet, name: str) -> bool:
+    """Tell whether a column is the index that a data frame writes: 0, 1, 2, ... without a name."""
+    if normal_form(name) not in OF_ROWS:
+        return False
+    return np.array_equal(sheet.read_as_numbers(name), np.arange(len(sheet)))
 
 
 def _names(sheet: Sheet, free: list[str]) -> str:

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.model_selection import KFold
 from statsmodels.regression.linear_model import WLS
 from statsmodels.stats.multitest import multipletests
 from statsmodels.tools import add_constant
-from synthetic_study import noisy, population, staged_population, true_errors
+from synthetic_study import STAGE_COLUMNS, noisy, population, staged_population, true_errors
 
 from anynet_study.analysis.analysis import remarks
 from anynet_study.analysis.apr import drivers, importance, stage_drivers
@@ -40,6 +42,15 @@ def residuals(values: np.ndarray, given: np.ndarray) -> np.ndarray:
     return ranks - design @ np.linalg.lstsq(design, ranks, rcond=None)[0]
 
 
+def uneven_p(x: np.ndarray, y: np.ndarray, given: np.ndarray) -> float:
+    """Of no association of ranks, whatever their spread hangs on: HC3, by the hat matrix."""
+    design = np.column_stack([np.ones(len(x)), stats.rankdata(given, axis=0)])
+    hat = design @ np.linalg.pinv(design)
+    products = residuals(x, given) * residuals(y, given)
+    z = products.sum() / np.sqrt(((products / (1 - np.diag(hat))) ** 2).sum())
+    return float(2 * stats.norm.sf(abs(z)))
+
+
 @pytest.mark.slow
 @given(seed=st.integers(0, 999), gaps=st.integers(0, 6))
 @settings(deadline=None, max_examples=15)
@@ -57,12 +68,11 @@ def test_raw_and_partial_are_those_of_ranks_and_residuals(seed: int, gaps: int) 
     given_columns, y = known[["flops", "parameters"]].to_numpy(), errors["set"].to_numpy()[gaps:]
     for parameter in ("d1", "w2", "g4"):
         x, row = known[parameter].to_numpy(), found.loc[parameter]
-        raw = stats.spearmanr(x, y)
-        np.testing.assert_allclose(row[["estimate", "p"]].astype(float), raw, atol=1e-9)
+        assert row["estimate"] == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
+        assert row["p"] == pytest.approx(uneven_p(x, y, given_columns[:, :0]))
         left = stats.pearsonr(residuals(x, given_columns), residuals(y, given_columns)).statistic
         assert row["partial"] == pytest.approx(left, abs=1e-9)
-        t = left * np.sqrt((30 - gaps - 4) / (1 - left**2))
-        assert row["partial_p"] == pytest.approx(2 * stats.t.sf(abs(t), 30 - gaps - 4))
+        assert row["partial_p"] == pytest.approx(uneven_p(x, y, given_columns))
         assert row["n"] == 30 - gaps
 
 
@@ -152,6 +162,36 @@ def test_the_last_digits_of_importance_are_the_same_each_time() -> None:
     errors = errors_of(coarse)[["one"]]
     found = {tuple(importance(errors, coarse, trees=30)["importance"]) for _ in range(4)}
     assert len(found) == 1
+
+
+def test_importance_and_its_interval_are_those_of_a_plain_loop() -> None:
+    """Each column is shuffled by itself; the interval is that of the corrected resampled t-test."""
+    architectures = population(25, seed=3)
+    errors = errors_of(architectures)[["one"]]
+    found = importance(errors, architectures, trees=30, repeats=2, seed=4, level=0.9)
+    x = architectures[STAGE_COLUMNS].to_numpy(float)
+    y, draw = stats.rankdata(errors["one"]), np.random.default_rng(4)
+    falls, left = [], np.empty(25)
+    for train, test in KFold(5, shuffle=True, random_state=4).split(x):
+        forest = RandomForestRegressor(30, max_features=1 / 3, random_state=4)
+        forest.fit(x[train], y[train])
+        left[test] = y[test] - forest.predict(x[test])
+        falls.append([])
+        for column in range(len(STAGE_COLUMNS)):
+            lost = []
+            for _ in range(2):
+                shuffled = x[test].copy()
+                shuffled[:, column] = draw.permutation(shuffled[:, column])
+                lost.append(np.mean((y[test] - forest.predict(shuffled)) ** 2))
+            falls[-1].append((np.mean(lost) - np.mean(left[test] ** 2)) / np.var(y))
+    rows = found.set_index("parameter").loc[STAGE_COLUMNS]
+    np.testing.assert_allclose(rows["importance"], np.mean(falls, axis=0), atol=1e-12)
+    scale = np.std(falls, axis=0, ddof=1) * np.sqrt(1 / 5 + (1 / 5) / (4 / 5))
+    ends = stats.t.interval(0.9, 4, np.mean(falls, axis=0), scale)
+    np.testing.assert_allclose(rows[["low", "high"]].T, ends, atol=1e-12)
+    np.testing.assert_allclose(rows["r2"], 1 - np.sum(left**2) / np.sum((y - y.mean()) ** 2))
+    whole = RandomForestRegressor(30, max_features=1 / 3, random_state=4, oob_score=True).fit(x, y)
+    np.testing.assert_allclose(rows["r2_oob"], whole.oob_score_)
 
 
 def test_too_small_forests_are_refused(errors: pd.DataFrame, architectures: pd.DataFrame) -> None:

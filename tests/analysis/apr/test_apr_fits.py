@@ -1,5 +1,7 @@
 """Linear fits and splines against scipy and a bootstrap by hand; intervals hold what they say."""
 
+from collections.abc import Callable
+
 import hypothesis.extra.numpy as arrays
 import numpy as np
 import pandas as pd
@@ -8,9 +10,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import special, stats
+from statsmodels.regression.linear_model import OLS
+from statsmodels.tools import add_constant
 
 from anynet_study.analysis.apr import linear_fit, spline_fit
 from anynet_study.analysis.apr.error_tables import why_no_fit
+from anynet_study.analysis.apr.fits import Scale, from_scale, slope_of
 from anynet_study.core.errors import UserError
 
 Floats = NDArray[np.float64]
@@ -47,6 +52,28 @@ def test_estimates_are_scipys(points: Floats, scale: str) -> None:
     assert (fit.n, fit.missing, fit.excluded) == (n, points.shape[1] - n, 0)
     for name in ("slope", "intercept", "correlation", "r2", "adjusted_r2"):
         assert fit.row()[f"{name}_low"] <= fit.row()[name] <= fit.row()[f"{name}_high"]
+
+
+@pytest.mark.parametrize(("scale", "to"), [("linear", lambda p: 100 * p), ("logit", special.logit)])
+def test_a_line_is_that_of_statsmodels(scale: str, to: Callable[[Floats], Floats]) -> None:
+    x, y = cloud(9)
+    fit = linear_fit(x, y, scale, FEW)  # type: ignore[arg-type]
+    expected = OLS(to(y / 100), add_constant(to(x / 100))).fit()
+    assert (fit.intercept, fit.slope) == pytest.approx(tuple(expected.params))
+    assert (fit.r2, fit.adjusted_r2) == pytest.approx((expected.rsquared, expected.rsquared_adj))
+
+
+@pytest.mark.parametrize("scale", ["linear", "logit", "probit"])
+def test_a_slope_is_what_a_small_step_grows_by(scale: Scale) -> None:
+    values, step = np.linspace(-2, 2, 9), 1e-5
+    grown = from_scale(values + step, scale) - from_scale(values - step, scale)
+    np.testing.assert_allclose(slope_of(values, scale), grown / (2 * step), rtol=1e-6)
+
+
+def test_scores_that_are_perfect_but_for_less_than_half_an_image_are_all_one() -> None:
+    x = [99.9, 99.8, 99.95, 99.7]
+    with pytest.raises(UserError, match="x is constant"):
+        linear_fit(x, [50, 60, 70, 80], "logit", FEW, images=100)
 
 
 def test_a_region_is_in_percent_and_holds_the_line() -> None:

@@ -89,6 +89,16 @@ def test_fisher_intervals_of_ranks_hold_the_truth(method: str) -> None:
     assert 0.93 < ((low < truth[method]) & (truth[method] < high)).mean() < 0.97
 
 
+def test_fisher_intervals_of_ranks_have_the_published_standard_errors() -> None:
+    """On z: Spearman by Bonett and Wright (2000), Kendall by Fieller and others (1957)."""
+    for r in (-0.8, 0.2, 0.95):
+        spearman = ((1 + r * r / 2) / (20 - 3)) ** 0.5
+        kendall = (0.437 / (20 - 4)) ** 0.5
+        for method, error in (("spearman", spearman), ("kendall", kendall)):
+            ends = np.tanh(stats.norm.interval(0.9, np.arctanh(r), error))
+            np.testing.assert_allclose(fisher_interval(r, 20, 0.9, method), ends)  # type: ignore[arg-type]
+
+
 def test_fisher_intervals_of_few_or_perfect() -> None:
     low, high = fisher_interval([0.5, 1.0, np.nan], [3, 10, 10])
     np.testing.assert_array_equal(low, [np.nan, 1, np.nan])

@@ -1,6 +1,10 @@
 """Intervals that hold together, and confidence sets of the best."""
 
+from itertools import combinations
+
 import numpy as np
+import pytest
+from scipy import stats
 from scipy.special import ndtri
 
 from anynet_study.analysis.apr import can_be_largest, pairwise, resample_correlations
@@ -44,3 +48,25 @@ def test_equals_are_hardly_ever_left_out_and_the_better_one_stays() -> None:
     assert np.mean(left_out) <= 0.1
     clear = can_be_largest(correlated(800, 4, 0, best=0.9), 0.95)
     assert list(clear) == [True, False, False, False]
+
+
+@pytest.mark.parametrize("correlation", [False, True])
+@pytest.mark.parametrize("best", [0, 1, 2])
+def test_what_is_worse_than_the_best_by_more_than_pairs_deviate_is_left_out(
+    best: int, correlation: bool
+) -> None:
+    """Just within and just beyond what a plain loop over the pairs finds."""
+    draws = np.random.default_rng(best).normal(size=(3, 400)) * [[0.1], [0.2], [0.3]]
+    away = []
+    for one, other in combinations(draws, 2):
+        apart = one - other
+        away.append(abs(apart - apart.mean()) / apart.std())
+    farthest = np.quantile(np.max(away, axis=0), 0.9)
+    reach = (7 / 6) ** 0.5 * stats.t.ppf(stats.norm.cdf(farthest), 7 - 1)
+    for share, stays in ((0.999, True), (1.001, False)):
+        worse = [0.2 - share * reach * (draws[best] - other).std() for other in draws]
+        values, drawn = (np.tanh(worse), np.tanh(draws)) if correlation else (worse, draws)
+        found = can_be_largest(
+            Resampled(np.array(values), drawn, np.zeros((3, 7)), correlation), 0.9
+        )
+        assert found.tolist() == [stays or number == best for number in range(3)]

@@ -94,7 +94,7 @@ def be_worker(study: StudyFolder, number: int, options: argparse.Namespace, repo
             time.time = lambda: now() + options.ahead
             os.utime = lambda path, *given: utime(path, *(given or [(time.time(),) * 2]))
         timed, wall = Timed(), time.perf_counter()
-        for name in ("take", "end", "holds", "remove_old"):
+        for name in ("take", "end", "holds"):
             setattr(claims.Claims, name, timed.of(getattr(claims.Claims, name)))
         begun = work_at(study, inf, lambda _: None)
         said = [begun, timed.cpu, timed.wall, time.perf_counter() - wall, time.process_time()]

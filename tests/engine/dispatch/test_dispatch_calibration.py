@@ -71,7 +71,7 @@ def timings(folder: Path):
 
 def training_seconds(study: OpenStudy) -> FloatArray:
     """Of each run, without its further evaluations, by the built-in prices."""
-    prices = Prices(study.plan, CPU_CORE)
+    prices = Prices(study.plan.population, study.plan.settings, CPU_CORE)
     return np.array([prices.of(run) for run in study.plan])
 
 

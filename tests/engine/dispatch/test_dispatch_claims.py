@@ -155,11 +155,11 @@ def test_claims_of_recorded_runs_stay_until_all_have_seen_the_record(
         mine.take(run)
     mine.end(["x", "y"])
     clock.now += SILENT
-    mine.remove_old()
+    mine.end([])
     assert len(list(study.claims.iterdir())) == 3
     assert mine.take("y")  # it is tried once more
     clock.now += 1
-    mine.remove_old()
+    mine.end([])
     assert sorted(path.name for path in study.claims.iterdir()) == [f"{RUN}.0", "y.0"]
     mine.end([RUN])
     mine.__exit__()

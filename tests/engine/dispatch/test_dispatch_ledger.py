@@ -1,6 +1,7 @@
 """The ledger of submitted jobs: who is alive, whatever else is in the file."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -34,7 +35,8 @@ def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Po
     path = study.jobs
     job = of_runs(sleeper.pid, ["a", "b"])
     ledger.append(path, [job])
-    assert job.job_id == f"{socket.gethostname()}-c0ffee-{sleeper.pid}"
+    assert job.job_id == ledger.arrival(sleeper.pid).job_id
+    assert re.fullmatch(rf"{socket.gethostname()}-[0-9a-f]{{6}}-{sleeper.pid}", job.job_id)
     (live,) = ledger.live_jobs(StudyFolder(tmp_path))
     assert (live.job, live.state, live.started) == (job, "running", job.started)
     sleeper.kill()
@@ -77,10 +79,11 @@ def test_workers_of_other_machines_and_containers_live_while_they_give_signs_of_
 def test_a_worker_that_came_by_itself_has_the_runs_that_it_took(tmp_path: Path) -> None:
     study = StudyFolder(tmp_path)
     study.logs.mkdir()
-    first = ledger.arrival(os.getpid(), "c0ffee")
+    first = ledger.arrival(os.getpid())
     ledger.append(study.jobs, [first])
     for runs in (["a"], ["b", "c"]):
         ledger.note_taken(study.jobs, first.job_id, runs)
+    ledger.append(study.jobs, [ledger.arrival(os.getpid())])  # by itself, and by who started it
     (job,) = ledger.submitted_jobs(study.jobs)
     assert job == replace(first, run_ids="a b c")
     assert [it.job for it in ledger.live_jobs(study, recorded="abc")] == [job]  # it may take more
@@ -153,6 +156,9 @@ def test_tasks_of_an_array_have_its_id(tmp_path: Path, squeue: Squeue) -> None:
     path = tmp_path / "jobs"
     token = ledger.intend(path, ["a b", "c", "d e f"])
     ledger.settle(path, token, "12")
+    assert ledger.submission(path, token).all_runs == ("a b", "c", "d e f")
+    with pytest.raises(UserError, match="submission c0ffee any more"):
+        ledger.submission(path, "c0ffee")
     assert [job.job_id for job in ledger.submitted_jobs(path)] == ["12_0", "12_1", "12_2"]
     mark = f"anynet-study:{token}"
     squeue(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,9 +13,11 @@ from anynet_study.engine.dispatch.pack import (
     cohorts,
     pack_by_length,
     pack_for_workers,
+    pack_jobs,
     units,
 )
 from anynet_study.engine.planning.planned_run import PlannedRun
+from anynet_study.engine.sweep import Launch
 
 lengths = st.lists(st.floats(0.1, 1000), max_size=60)
 
@@ -113,6 +116,12 @@ def test_jobs_are_not_too_long_and_consecutive_one_at_a_time(
     assert at_once > 1 or packed == [run.run_id for unit in units(plan) for run in unit]
     for job in jobs:
         assert len(list(units(job))) == 1 or sum(run.seconds for run in job) <= target + 1e-6
+
+
+@pytest.mark.parametrize(("seconds", "together"), [(40.0, 3), (40.2, 2), (60.0, 2), (60.5, 1)])
+def test_jobs_are_as_long_as_is_asked_for_in_minutes(seconds: float, together: int) -> None:
+    jobs = pack_jobs(Launch(cluster="slurm", job_minutes=2.0), runs([seconds] * 6))
+    assert {len(job) for job in jobs} == {together}
 
 
 def test_with_room_for_all_of_a_dataset_cohorts_are_full() -> None:

@@ -18,7 +18,7 @@ from tiny_study import RUNS, TINY, Type, typing_in
 
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.ledger import submissions
-from anynet_study.engine.dispatch.task import Task, Worklist, worklist_file
+from anynet_study.engine.dispatch.task import Task
 from anynet_study.engine.study_folder import StudyFolder
 
 #: A job a run.
@@ -156,8 +156,6 @@ def test_a_launcher_killed_at_sbatch_is_followed_by_another(
     jobs = list(ledger.submitted_jobs(study.jobs))
     assert sorted(job.job_id for job in jobs) == sorted(slurm.queue)
     assert len(set(runs_of(jobs))) == RUNS
-    for entry in submissions(study.jobs):  # what the orphans have to do is there
-        assert tuple(Worklist.read(worklist_file(study.logs, entry.token)).tasks) == entry.tasks
     # submitit has not put there what they call, so they do it themselves.
     script = next(it for number, it in slurm.scripts.items() if number == orphans)
     (line,) = [it for it in script.splitlines() if it.startswith("cp ")]
@@ -184,12 +182,10 @@ def test_two_launches_at_once_where_locks_do_not_work(
     both = [subprocess.Popen(arguments, cwd=tmp_path) for _ in range(2)]
     assert [each.wait(120) for each in both] == [0, 0]
     assert launch()["under_way"] == RUNS
-    # Whichever jobs there are, all are known and have what they need; each run is in one at least.
+    # Whichever jobs there are, all are known; each run is in one at least.
     jobs = list(ledger.submitted_jobs(study.jobs))
     assert sorted(job.job_id for job in jobs) == sorted(slurm.queue)
     assert len(set(runs_of(jobs))) == RUNS
-    for entry in submissions(study.jobs):
-        assert tuple(Worklist.read(worklist_file(study.logs, entry.token)).tasks) == entry.tasks
 
 
 def test_an_answer_that_never_came_is_looked_up(slurm: FakeSlurm, typed: Type, launch: Launch):
@@ -221,7 +217,16 @@ def test_litter_is_removed_once_no_job_is_alive(
     assert len(list(study.code.iterdir())) == 1
     assert [path.name for path in old if path.exists()] == ["1_0_0_log.out"]
     there = {path.name.replace(path.stem, "*") for path in study.logs.iterdir()}
-    assert there == {"*.json", "*.out", "*.pkl", "*.sh"}
+    assert there == {"*.out", "*.pkl", "*.sh"}
+
+
+def test_a_worker_that_came_by_itself_keeps_no_run_from_slurm(
+    slurm: FakeSlurm, launch: Launch, study: StudyFolder
+):
+    launch()
+    slurm.forget()
+    ledger.append(study.jobs, [ledger.arrival(os.getpid())])
+    assert launch()["submitted"] == RUNS
 
 
 def test_what_jobs_execute_is_nobody_else_s_to_change(
@@ -232,7 +237,7 @@ def test_what_jobs_execute_is_nobody_else_s_to_change(
         launch()
     finally:
         os.umask(before)
-    executed = [*study.logs.glob("*.pkl"), *study.logs.glob("*.sh")]
+    executed = [*study.logs.glob("*.pkl"), *study.logs.glob("*.sh"), *study.jobs.iterdir()]
     assert len(executed) > RUNS
     assert {path.stat().st_mode & 0o022 for path in executed} == {0}
     assert "\numask 002\n" in slurm.scripts[1]  # results are for all whom the user lets

@@ -1,7 +1,7 @@
-"""What submitit calls in a job: its part of a worklist, and again where it is interrupted."""
+"""What submitit calls in a job: its part of a submission, and again where it is interrupted."""
 
-import json
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,9 +14,12 @@ from submitit.core.utils import UncompletedJobError
 from submitit.helpers import DelayedSubmission
 from tiny_study import TINY
 
+from anynet_study.core.errors import UserError
+from anynet_study.engine.dispatch import ledger
+from anynet_study.engine.dispatch.ledger import Call
 from anynet_study.engine.dispatch.process import NOTED, Interruption
 from anynet_study.engine.dispatch.recorded import Retry
-from anynet_study.engine.dispatch.task import MAX_STALLED_REQUEUES, Task, Worklist, worklist_file
+from anynet_study.engine.dispatch.task import MAX_STALLED_REQUEUES, Task
 from anynet_study.engine.dispatch.worker_state import Said, alive_file
 from anynet_study.engine.study_folder import StudyFolder
 
@@ -29,8 +32,8 @@ TIMEOUTS = 5
 class Worker:
     """Stands for training: notes its runs; may be warned of its end, and may make progress."""
 
-    def __init__(self, study: StudyFolder) -> None:
-        self.study, self.done = study, list[str]()
+    def __init__(self, study: StudyFolder, token: str) -> None:
+        self.study, self.token, self.done = study, token, list[str]()
         self.warned, self.saves, self.records = False, "", False
 
     def train(
@@ -38,6 +41,7 @@ class Worker:
     ) -> None:
         assert (study.folder, retries) == (self.study.folder, {"a": Retry(2, 1)})
         assert list(study.logs.glob("12_*_0_alive")), "it gives no sign of life"
+        assert os.environ["ANYNET_DATA"] == "/data"
         self.done.append(" ".join(runs))
         if self.saves:
             (study.checkpoints / f"{self.saves}.pt").touch()
@@ -55,14 +59,16 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
     (study.journals / "elsewhere-7-1.arrow").touch()
     (study.checkpoints / "b.pt").touch()
     os.utime(study.checkpoints / "b.pt", (1.0, 1.0))  # of an earlier life
-    work = Worklist(str(study.folder), "", TINY, TASKS, {"a": Retry(2, 1)})
-    work.write(worklist_file(study.logs, "token"))
+    study.launched_file.write_text(TINY)
+    call = Call(data_root="/data", retries={"a": Retry(2, 1)})
+    token = ledger.intend(study.jobs, TASKS, call=call)
     program(tmp_path, "scontrol", f"echo $@ >>{tmp_path}/requeued")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("ANYNET_DATA", "")  # put back afterwards
     monkeypatch.setenv("SLURM_JOB_ID", "13")
     monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "12")
     monkeypatch.setenv("SUBMITIT_EXECUTOR", "slurm")
-    worker = Worker(study)
+    worker = Worker(study, token)
     monkeypatch.setattr("anynet_study.engine.dispatch.worker.train_runs", worker.train)
     return worker
 
@@ -71,7 +77,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
 def task(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Do]:
     """Does what the process of a job does: submitit's part, by its own entry point."""
     for number in range(len(TASKS)):
-        submission = DelayedSubmission(Task(str(worker.study.folder), "token"))
+        submission = DelayedSubmission(Task(str(worker.study.folder), worker.token))
         submission.set_timeout(0, TIMEOUTS)  # so that each warning is taken for a time limit
         submission.dump(worker.study.logs / f"12_{number}_submitted.pkl")
 
@@ -94,7 +100,7 @@ def test_each_task_does_its_part_and_leaves_no_files(worker: Worker, task: Do) -
     task(2)
     task(0)
     assert worker.done == ["d e f", "a b"]
-    assert of_us(worker.study) == ["token.json"]
+    assert of_us(worker.study) == []
 
 
 def test_one_that_is_warned_of_its_end_comes_back(worker: Worker, task: Do, tmp_path: Path) -> None:
@@ -106,7 +112,7 @@ def test_one_that_is_warned_of_its_end_comes_back(worker: Worker, task: Do, tmp_
     task(1)
     assert worker.done == ["c", "c"]
     assert (tmp_path / "requeued").read_text() == "requeue 12_1\n"
-    assert of_us(worker.study) == ["token.json"]
+    assert of_us(worker.study) == []
 
 
 def lives(task: Do) -> int:
@@ -154,32 +160,15 @@ def test_what_submitit_pickles_is_small_and_holds_no_data(tmp_path: Path) -> Non
     assert again.function == Task("/a/study", "c0ffee")
 
 
-def test_what_a_worker_reads_is_small_and_its_user_s_alone(tmp_path: Path) -> None:
-    ids = tuple(" ".join(f"{task:08x}{run:08x}" for run in range(50)) for task in range(1001))
-    job, path = Worklist("/s", "/d", "x" * 5000, ids, {"a": Retry(1, 2)}), tmp_path / "job.json"
-    umask = os.umask(0)
-    try:
-        job.write(path)
-    finally:
-        os.umask(umask)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert path.stat().st_size < 1.05 * 17 * 50 * 1001
-    again = Worklist.read(path)
-    assert again.retries == job.retries
-    assert tuple(again.tasks) == ids
-    assert json.loads(path.read_text())["study_folder"] == "/s"
-
-
 def test_what_goes_wrong_is_told_by_submitit(worker: Worker, task: Do) -> None:
-    worklist_file(worker.study.logs, "token").unlink()
-    with pytest.raises(FileNotFoundError):
+    shutil.rmtree(worker.study.jobs)
+    with pytest.raises(UserError, match="launch again"):
         task(1)
     job = submitit.SlurmJob(worker.study.logs, "12_1")
-    assert "token.json" in str(job.exception())
-    assert "token.json" in str(job.exception())
+    assert worker.token in str(job.exception())
     said = Said.read(alive_file(worker.study.logs, "12_1"))
     assert said is not None
-    assert "No such file" in said.left
+    assert worker.token in said.left
 
 
 @pytest.mark.parametrize("number", NOTED)

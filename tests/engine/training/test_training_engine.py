@@ -319,7 +319,7 @@ def test_equals_torchs_fused_optimiser_to_the_bit_and_the_plain_one_closely(reci
 @pytest.mark.slow
 def test_a_worker_does_without_torchs_compiler() -> None:
     code = (
-        "import sys, torch; sys.path[:0] = ['tests/training', 'tests'];"
+        "import sys, torch; sys.path[:0] = ['tests/engine/training', 'tests'];"
         "import test_training_engine as t, anynet_study.engine.dispatch.worker;"
         "t.descend(t.UPDATES['SGD'], 'one kernel', torch.float32);"
         "print('torch._dynamo' in sys.modules)"

@@ -66,6 +66,7 @@ def test_the_id_is_the_same_in_every_process_and_version_and_needs_no_torch() ->
 #: Options that came after the first runs: each makes another run.
 LATER_KEYS: list[dict[str, object]] = [{}, {"test_crop": 0.875}, {"precise_bn": 8}]
 LATER_KEYS += [{"select": "best"}, {"patience": 3}, {"augment": ["blur"]}, {"test_every": 2}]
+LATER_KEYS += [{"schedule_by": "epoch"}]
 
 
 @pytest.mark.parametrize(
@@ -162,6 +163,22 @@ def test_warm_up_rises_linearly_from_a_tenth() -> None:
     rates = [learning_rate(recipe, step, 10) for step in range(21)]
     assert (rates[0], rates[10], rates[20]) == pytest.approx((0.1, 0.55, 1.0))
     assert all(math.isclose(after - before, 0.045) for before, after in pairwise(rates))
+
+
+def test_by_epoch_the_rate_is_that_of_whole_epochs() -> None:
+    """The closed form of the study's code: lr (1 + cos(pi e / E)) / 2 throughout epoch e of E."""
+    recipe = Recipe(epochs=10, schedule_by="epoch")
+    rates = [learning_rate(recipe, step, 7) for step in range(70)]
+    of_epochs = [0.1 * (1 + math.cos(math.pi * epoch / 10)) / 2 for epoch in range(10)]
+    assert rates == pytest.approx([rate for rate in of_epochs for _ in range(7)])
+    assert rates[-1] == pytest.approx(0.00245, abs=5e-6)
+    by_step = [learning_rate(Recipe(epochs=10), step, 7) for step in range(70)]
+    assert sum(by_step) / sum(rates) == pytest.approx(0.92, abs=0.01)
+
+
+def test_by_epoch_a_warm_up_of_one_epoch_is_flat() -> None:
+    recipe = Recipe(epochs=4, lr=1.0, schedule="constant", warmup_epochs=1, schedule_by="epoch")
+    assert [learning_rate(recipe, step, 3) for step in range(6)] == [0.1] * 3 + [1.0] * 3
 
 
 @given(st.integers(1, 50), st.integers(1, 100), st.floats(0, 5), st.data())
