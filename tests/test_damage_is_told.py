@@ -336,7 +336,7 @@ def test_a_clock_that_jumps_changes_no_run(type_: Type, monkeypatch: pytest.Monk
         patched.setattr(time, "time", lambda: real() + 86_400 * next(days))
         assert type_(*grown).code == 0
     assert type_("verify", "tiny").code == 0
-    assert "nothing to do" in type_(*grown).err
+    assert "nothing to do" in type_(*grown).out
     jumped = ResultStore(STUDY / "results.h5")
     monkeypatch.chdir("others")
     shutil.copy("../tiny.yaml", ".")
