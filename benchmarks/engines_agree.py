@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -60,7 +60,7 @@ def final_errors(sweep_file: Path, architectures: int, folder: Path) -> Floats:
     for name, (overrides, instructions) in WAYS.items():
         prepared = open_sweep(sweep_file, [*overrides, f"population.count={architectures}"])
         study = StudyFolder(folder / name)
-        study.begin(prepared.sweep, prepared.population)
+        replace(prepared, folder=study).begin()
         limit = {"ATEN_CPU_CAPABILITY": instructions} if instructions else {}
         with patch.dict(os.environ, limit):
             train_all(study, prepared.sweep, prepared.plan)

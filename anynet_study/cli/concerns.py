@@ -5,15 +5,13 @@ The engine knows the plan and what is recorded, the analysis what these are wort
 
 from collections import Counter, defaultdict
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 
 from anynet_study.analysis.analyses import Concern, Evidence, concerns
 from anynet_study.analysis.analyses.health import RUNS, noise_of
-from anynet_study.core.metrics import chance_error
 from anynet_study.engine.dispatch import JournalReader, OpenStudy
-from anynet_study.engine.planning import resolve_on
+from anynet_study.engine.stages import dataset_table
 
 
 def concerns_so_far(study: OpenStudy, reader: JournalReader) -> list[Concern]:
@@ -40,17 +38,7 @@ def concerns_so_far(study: OpenStudy, reader: JournalReader) -> list[Concern]:
         {name: np.array([fmean(each) for each in of.values()]) for name, of in errors.items()},
         Counter((dataset, status) for _, dataset, _, status, _ in known),
         len({architecture for of in errors.values() for architecture in of}),
-        _datasets_of(study),
+        dataset_table(study.sweep, study.views).to_pylist(),
         noise=noise,
     )
     return [concern for concern in concerns(evidence) if concern.kind in ("guessing", "noise")]
-
-
-def _datasets_of(study: OpenStudy) -> list[dict[str, Any]]:
-    stated, rows = next(iter(study.sweep.recipes.values())), []
-    for name, view in study.views.items():
-        metric = resolve_on(view, stated.for_dataset(name), name).metric
-        chance = chance_error(view.test_labels, len(view.classes), metric)
-        known = {"chance": chance, "test_images": len(view.test_index), "metric": metric}
-        rows.append({"dataset": name, **known})
-    return rows

@@ -9,7 +9,7 @@ No version is raised for it.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, get_args
@@ -79,6 +79,7 @@ class RunRecord:
     processor: str = ""
     libraries: str = ""
     scores: str = ""
+    function_digest: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no run can have produced."""
@@ -257,9 +258,9 @@ def lengths_of(column: pa.Array) -> NDArray[np.int64]:
     """The number of elements of every list, or of bytes of every text, of a column."""
     import pyarrow.compute as pc
 
-    of_texts = not pa.types.is_list(column.type)
-    lengths = pc.binary_length(column) if of_texts else pc.list_value_length(column)
-    return np.from_dlpack(lengths).astype(np.int64)
+    if pa.types.is_list(column.type):
+        return np.diff(np.from_dlpack(column.offsets)).astype(np.int64)
+    return np.from_dlpack(pc.binary_length(column)).astype(np.int64)
 
 
 _RUN_ID, _EVALUATION_ID = re.compile("[0-9A-Za-z]+"), re.compile("[0-9a-f]{16}")
@@ -269,13 +270,13 @@ _NO_CLASSES = f"predictions must be class indices in 0..{NO_PREDICTION - 1}, one
 def _faults_of_runs(batch: pa.RecordBatch) -> Faults:
     yield "illegal run_id", _unlike(batch["run_id"], _RUN_ID)
     for name in ("architecture", "dataset"):
-        yield "a run needs a run_id, an architecture and a dataset", arrow.among(batch[name], ("",))
+        yield "a run needs a run_id, an architecture and a dataset", _among(batch[name], ("",))
     for name, column in COLUMNS["runs"].items():
         if column.legal:
             said = f"illegal {name}; legal: {', '.join(column.legal)}"
-            yield said, ~arrow.among(batch[name], column.legal)
-    failed, error = arrow.among(batch["status"], ("failed",)), np.from_dlpack(batch["error"])
-    no_kind = arrow.among(batch["failure_kind"], ("",))
+            yield said, ~_among(batch[name], column.legal)
+    failed, error = _among(batch["status"], ("failed",)), np.from_dlpack(batch["error"])
+    no_kind = _among(batch["failure_kind"], ("",))
     yield "failure_kind: of failed runs, and of these only", no_kind == failed
     yield "illegal error", ~np.where(failed, np.isnan(error), (error >= 0) & (error <= 100))
     epochs = lengths_of(batch[CURVES[0]])
@@ -286,12 +287,12 @@ def _faults_of_runs(batch: pa.RecordBatch) -> Faults:
 
 def _faults_of_evaluations(batch: pa.RecordBatch) -> Faults:
     yield "illegal run_id", _unlike(batch["run_id"], _RUN_ID)
-    yield "illegal name of an evaluation", arrow.among(batch["evaluation"], ("", OWN_TEST_SET))
-    yield "an evaluation needs an identity", arrow.among(batch["identity"], ("",))
+    yield "illegal name of an evaluation", _among(batch["evaluation"], ("", OWN_TEST_SET))
+    yield "an evaluation needs an identity", _among(batch["identity"], ("",))
     yield "illegal evaluation_id", _unlike(batch["evaluation_id"], _EVALUATION_ID)
     yield (
         "illegal kind of an evaluation",
-        ~arrow.among(batch["kind"], ("", *get_args(EvaluationKind))),
+        ~_among(batch["kind"], ("", *get_args(EvaluationKind))),
     )
     images, predicted = np.from_dlpack(batch["images"]), lengths_of(batch["predictions"])
     yield "illegal number of images", images < 1
@@ -301,6 +302,11 @@ def _faults_of_evaluations(batch: pa.RecordBatch) -> Faults:
         unknown = np.isnan(error) & (name == "error")
         yield f"illegal {name}", ~((error >= 0) & (error <= 100) | unknown)
     yield _NO_CLASSES, _has_no_class(batch["predictions"])
+
+
+def _among(texts: pa.Array, wanted: Collection[str]) -> NDArray[np.bool_]:
+    """Tell whether each text is one of a few; of a single record, sooner than Arrow does."""
+    return np.array([text in wanted for text in texts.to_pylist()], np.bool_)
 
 
 def _unlike(texts: pa.Array, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
@@ -432,6 +438,27 @@ def joined(tables: Iterable[pa.Table]) -> pa.Table:
     """Tables of RECORDS below each other."""
     every = pa.concat_tables([pa.Table.from_batches([], RECORDS), *tables])
     return every.unify_dictionaries().combine_chunks()
+
+
+def edited_functions(runs: pa.Table) -> str:
+    """Return what to say of networks whose function was edited between runs; "" if none was.
+
+    `runs` has the columns architecture, status and function_digest.
+    """
+    digests: dict[str, set[str]] = {}
+    names = ("architecture", "status", "function_digest")
+    for architecture, status, digest in zip(*(runs[it].to_pylist() for it in names), strict=True):
+        if digest and status != "failed":
+            digests.setdefault(architecture, set()).add(digest)
+    several = [
+        f"{name} ({len(found)} sources)" for name, found in digests.items() if len(found) > 1
+    ]
+    if not several:
+        return ""
+    return (
+        "the function of some networks was edited between their runs, which may be of different "
+        f"networks: {', '.join(sorted(several))}; query shows function_digest of each run"
+    )
 
 
 def mixed_backends(runs: pa.Table) -> str:

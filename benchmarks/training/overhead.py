@@ -1,6 +1,6 @@
 """What a run costs beside its training: a study of tiny runs of one step, by one worker."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -44,7 +44,7 @@ def overhead(folder: Path) -> Overhead:
         flops = prepared.population.table["flops"].to_numpy()
         smallest = prepared.population.select([prepared.population.ids[int(np.argmin(flops))]])
         study = StudyFolder(folder / "study")
-        study.begin(prepared.sweep, smallest)
+        replace(prepared, folder=study, population=smallest).begin()
         train_all(study, prepared.sweep, make_plan(prepared.sweep, smallest, prepared.views))
     (journal,) = study.journals.glob("*.arrow")
     starts = sorted(record.started for record in read_journal(journal).records)

@@ -7,6 +7,7 @@ The study is begun in the folder OUT: planned, given to this machine's workers, 
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from anynet_study.engine.dispatch import open_sweep, train_all
@@ -14,10 +15,9 @@ from anynet_study.engine.study_folder import StudyFolder
 
 
 def main(sweep_file: Path, out: Path, overrides: Sequence[str]) -> None:
-    prepared = open_sweep(sweep_file, overrides)
-    study = StudyFolder(out)
-    study.begin(prepared.sweep, prepared.population)
-    train_all(study, prepared.sweep, prepared.plan)
+    study = replace(open_sweep(sweep_file, overrides), folder=StudyFolder(out))
+    study.begin()
+    train_all(study.folder, study.sweep, study.plan)
 
 
 if __name__ == "__main__":

@@ -228,7 +228,7 @@ def test_what_is_slow_to_import_is_not_imported(launched: Launched, reported: Ho
     slow = {"torch", "matplotlib", "scipy", "PIL"}
     assert not {"torch", "matplotlib"} & launched.imported
     watching = imported(reported.folder, "status", "followed", "--watch")
-    assert not {*slow, "pandas", "h5py"} & watching
+    assert not {*slow, "pandas"} & watching  # h5py tells what the store knows beside journals
     assert not slow & imported(reported.folder, "query", "followed", "--where", "error > 1")
 
 
@@ -291,7 +291,8 @@ def test_run_follows_workers_instead_of_starting_more(reported: Home):
     assert "200 bootstrap resamples" in study.report.read_text()
     assert len(list(study.journals.iterdir())) == len(reported.jobs("followed")) == 1
     (job,) = json.loads(in_this_process(reported.folder, "logs", "followed", "--json").stdout)
-    assert (job["state"], job["job"].rpartition("-")[0]) == ("done", socket.gethostname())
+    assert job["state"] == "done"
+    assert job["job"].startswith(f"{socket.gethostname()}-")
     assert not list((study.folder / "logs").glob("*_alive"))  # it has left
 
 

@@ -47,7 +47,7 @@ STORES = slow_but((1, SCHEMA_VERSION), range(1, SCHEMA_VERSION + 1))
 NEWEST = {
     "runs": "journal-4-spread.arrow",
     "evaluations": "evaluations-2-kind.arrow",
-    "store": "version-7-spread.h5",
+    "store": "version-7-marks.h5",
 }
 
 
@@ -231,7 +231,7 @@ def test_a_store_is_verified_and_collect_gives_the_store_of_today(
 EVALUATED = [f"{version}-evaluated" for version in range(4, SCHEMA_VERSION + 1)]
 
 
-@pytest.mark.parametrize("name", [*EVALUATED, "6-kind", "7-scores", "7-spread"])
+@pytest.mark.parametrize("name", [*EVALUATED, "6-kind", "7-scores", "7-spread", "7-marks"])
 def test_evaluations_in_stores(name: str, tmp_path: Path) -> None:
     version, path = int(name[0]), unpacked(f"version-{name}.h5", tmp_path)
     assert [finding for finding in verify(path) if not finding.note] == []

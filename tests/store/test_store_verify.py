@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from evaluation_factory import evaluation, write_evaluations
 from h5_changes import Change, at, edited, gone, put
-from honest import collect_honest, honest, honest_study
+from honest import collect_honest, honest, honest_study, population
 from store_factory import failed, record, write_journal
 from tiny_study import TINY, typing_in
 
@@ -219,6 +219,9 @@ def test_the_command_says_what_and_what_to_do(
     folder = store.parent
     (folder / "sweep.yaml").write_text(TINY)
     verify = partial(typing_in(folder, monkeypatch, capsys), "verify")
+    lacking = verify(".")
+    assert ("population.parquet: there is no such" in lacking.out, lacking.code) == (True, 1)
+    population().write(folder / "population.parquet")
     done = verify(".")
     assert ("all is well" in done.out, done.code) == (True, 0)
     with h5py.File(store, "r+") as file:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
+import scipy
 from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
 from anynet_study.analysis.apr.bootstrap import (
@@ -198,4 +198,4 @@ def _reach_of_new(count: int, spread: float, own: float, shared: float, tail: fl
     if not off.any():
         return 0.0
     most = 1.01 * ndtri(tail) * off.max()
-    return float(brentq(lambda reach: ndtr(reach / off).mean() - tail, 0, most))
+    return float(scipy.optimize.brentq(lambda reach: ndtr(reach / off).mean() - tail, 0, most))

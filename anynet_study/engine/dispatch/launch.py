@@ -155,6 +155,11 @@ def check_may_begin(study: OpenStudy, allowed: Allowed) -> None:
         raise UserError(
             f"{folder.folder}: {why}; to train all of them again, beside the old ones: --changed"
         )
+    if not allowed.changed and (edited := study.edited_functions(recorded)):
+        raise UserError(
+            f"{folder.folder}: {edited}; if it makes the same networks, go on with --changed; to "
+            "train all of them as it is now, give the study another name: name=..."
+        )
     if not allowed.changed and (changes := study.changes(recorded)):
         raise UserError(
             f"{folder.folder} holds a study of another sweep: {changes}; to go on with the changed "
@@ -189,7 +194,8 @@ def _launch(
     assigned = in_jobs(live, recorded)
     takers = any(it.job.cluster == "none" for it in live)
     if takers and options.limited and sweep.launch.cluster != "slurm":
-        assigned |= set(todo.ids())  # those workers take what nobody is at
+        called = ledger.last_call(folder.jobs)
+        assigned |= set(called.runs if called else ())  # those workers take what nobody is at
     new = todo.where(lambda run: run.run_id not in assigned)
     silent = sorted(ledger.silent_jobs(folder.logs, live))
     here = any(it.job.is_of_here for it in live)

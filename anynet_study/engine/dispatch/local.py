@@ -82,7 +82,7 @@ def start_worker(
 
 def start_workers(study: StudyFolder, sweep: Sweep, runs: int) -> list[LocalWorker]:
     """Start as many workers as this machine carries, which outlive this process."""
-    code = take(study.code)
+    code = take(study.code, own=study.own_sources())
     return [start_worker(study, code, it) for it in range(min(local_workers(sweep), runs))]
 
 
@@ -108,7 +108,8 @@ def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool =
         while todo:
             known = reader.records
             call_workers(study, todo, again)
-            training.follow(min(local_workers(sweep), len(todo)))
+            there = sum(it.job.is_of_here for it in ledger.live_jobs(study))
+            training.follow(max(0, min(local_workers(sweep) - there, len(todo))))
             again = retries(reader.read(), sweep.launch.attempts)
             todo = reader.read().todo(plan, again) if reader.records > known else todo[:0]
     left = reader.read().todo(plan)
@@ -131,7 +132,8 @@ class _LocalTraining:
 
     def follow(self, count: int) -> None:
         """Keep so many workers at the study until they, and all others, have nothing to do."""
-        code, self._killed = take(self.study.code), out_of_memory_kills()
+        code = take(self.study.code, own=self.study.own_sources())
+        self._killed = out_of_memory_kills()
         workers = [self._start(code, number) for number in range(count)]
         try:
             while workers or ledger.live_jobs(self.study):
