@@ -24,10 +24,12 @@ from torch import nn
 from anynet_study import load
 from anynet_study.analysis.report import draw_figures
 from anynet_study.core.errors import UserError
+from anynet_study.core.provenance import PACKAGE
 from anynet_study.data import Variant, load_dataset, make_view
 from anynet_study.engine.dispatch import worker
 from anynet_study.engine.dispatch.opened import open_sweep
 from anynet_study.engine.dispatch.process import Interruption
+from anynet_study.engine.dispatch.snapshot import check, take
 from anynet_study.engine.models.foreign import trace_network
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.sweep import Sweep
@@ -234,6 +236,47 @@ def test_a_worker_that_builds_another_network_says_so_and_fails_its_runs_alone(
     assert [record.status for record in records] == ["completed"] * 3 + ["failed"]
     assert records[-1].failure_kind == "code"
     assert "network mine:functional: built here it has other operators than" in records[-1].message
+
+
+def test_an_edited_function_is_told(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its source is in the snapshot and under a digest in records; another is never taken."""
+    lines = [
+        it for it in MIXED.splitlines() if not it.startswith(("  space:", "  count:", "  flops:"))
+    ]
+    sweep = "\n".join(lines).replace(
+        "plain20, 'mine:plain', 'mine:transformer', ", "'mine:plain', "
+    )
+    Path("named.yaml").write_text(sweep)
+    opened = open_sweep(Path("named.yaml"), [])
+    opened.begin()
+    folder = opened.folder
+    kept = take(folder.code, own=folder.own_sources())
+    ids = [run.run_id for run in opened.plan if run.dataset == "digits"]
+    worker.train_runs(folder, opened.sweep, ids[:1], {}, Interruption())
+    before, source = folder.functions(), Path("mine.py").read_text()
+    assert list(before) == ["mine:functional", "mine:plain"]
+    Path("mine.py").write_text(source + "# edited\n")
+    assert (kept.folder / "mine.py").read_text() == source
+    check(folder.code, kept.folder / PACKAGE.name)
+    with pytest.raises(UserError, match="network mine:functional: its source is another, and"):
+        worker.train_runs(folder, opened.sweep, ids, {}, Interruption())
+    told = type_("run", "named.yaml")
+    assert told.code == 2
+    assert "the source of mine:plain has changed since 1 run; if it makes the same" in told.line
+    assert type_("run", "named.yaml", "--changed").code == 0
+    runs = ResultStore(folder.results).table("runs", ["run_id", "network", "function_digest"])
+    found = {row["run_id"]: row for row in runs.to_pylist()}
+    assert found[ids[0]]["function_digest"] == before["mine:plain"]
+    now = folder.functions()["mine:plain"]
+    others = {row["function_digest"] for run_id, row in found.items() if run_id != ids[0]}
+    assert others == {now} != {before["mine:plain"]}
+    assert (
+        "the function of some networks was edited between their runs"
+        in type_("verify", "mixed").out
+    )
+    (kept.folder / "mine.py").write_text(source + "# by somebody else\n")
+    with pytest.raises(UserError, match="the snapshot of the code has changed"):
+        check(folder.code, kept.folder / PACKAGE.name)
 
 
 @pytest.mark.parametrize(

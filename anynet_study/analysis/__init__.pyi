@@ -1,9 +1,11 @@
 from . import apr as apr
 from . import plots as plots
+from .analyses import conclusions as conclusions
 from .analyses import load as load
 from .analyses.script import script as script
 from .analyses.script import show as show
 from .analysis import Analysis as Analysis
 from .analysis import Options as Options
 from .analysis import StudyFigure as StudyFigure
+from .report import write_report as write_report
 from .study import Study as Study

@@ -15,7 +15,7 @@ import pandas as pd
 from anynet_study.analysis.apr.options import Method
 from anynet_study.analysis.claims import Kind, Said
 from anynet_study.analysis.plots import wording
-from anynet_study.core.errors import DoesNotApplyError, UserError, nearest
+from anynet_study.core.errors import DoesNotApplyError, UserError, nearest_or_all
 from anynet_study.core.metrics import SHOWN, check_level
 from anynet_study.core.progress import progress_if_long
 
@@ -293,8 +293,7 @@ class Analysed:
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> UserError:
-    near = nearest(name, known)
-    return UserError(f"unknown {what} {name!r}{near}; choose from {', '.join(known)}")
+    return UserError(f"unknown {what} {name!r}{nearest_or_all(name, known, 'choose from ')}")
 
 
 def remarks(table: pd.DataFrame) -> list[str]:

@@ -4,10 +4,11 @@
 """
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
@@ -126,7 +127,15 @@ FOR_ANALYSES = frozenset(
     {
         *("inputs", "progress", "analyses", "analysis", "analysis_of", "study_figure"),
         *("figure_data", "chosen", "kind_of", "tested_on", "staged", "read_all", "known", "get"),
-        *("make", "weighted", "equal_weights", "left_out", "tables", "recipe_test_sets"),
+        *(
+            "make",
+            "weighted",
+            "equal_weights",
+            "left_out",
+            "tables",
+            "recipe_test_sets",
+            "report_folder",
+        ),
     }
 )
 
@@ -233,11 +242,11 @@ class Study(Analysed):
         self.inputs, self.store = inputs, store
 
     @staticmethod
-    def open(source: Any, *roles: Any, **options: Any) -> "Study":
+    def open(study: Any, *roles: Any, **options: Any) -> "Study":
         """A study by its name or folder, a results store or a table: `anynet_study.load`."""
         from anynet_study import load
 
-        return load(source, *roles, **options)
+        return load(study, *roles, **options)
 
     @staticmethod
     def run(sweep: Any, **options: Any) -> "Study":
@@ -245,6 +254,42 @@ class Study(Analysed):
         from anynet_study import run
 
         return run(sweep, **options)
+
+    @property
+    def conclusions(self) -> list[str]:
+        """The answer in at most five sentences; all tables are made for it.
+
+        None where nothing can be concluded: `concerns` of the report, and `left_out`, say why.
+
+        >>> import anynet_study
+        >>> rows = range(40)
+        >>> errors = pd.DataFrame({"big": rows, "small": [it + it % 3 for it in rows]}) + 20
+        >>> study = anynet_study.load(errors, source="big", resamples=200, quiet=True)
+        >>> study.conclusions[0]
+        'The ranking of the architectures on big carries over to small.'
+        """
+        from anynet_study.analysis import conclusions
+
+        self.make(self.known_tables)
+        return conclusions(self)
+
+    def report(self, folder: str | Path | None = None, figures: Sequence[str] = ()) -> Path:
+        """Write the report, one page to explore, and return its path.
+
+        By default into `report/` beside a study's results, or into NAME-report/ of a table.
+        `figures`: names of figures to write as files, too, and to show in the page.
+        """
+        from anynet_study.analysis import write_report
+
+        folder = self.report_folder if folder is None else Path(folder)
+        return write_report(self, folder, figures)
+
+    @property
+    def report_folder(self) -> Path:
+        """The folder of the report, where nothing else is said."""
+        if self.store is not None:
+            return self.store.path.parent / "report"
+        return Path(f"{Path(self.name).stem}-report")
 
     def __dir__(self) -> list[str]:
         """Return what users need."""

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from anynet_study.analysis.analyses import Concern, concerns_of, findings
+from anynet_study.analysis.analyses import Concern, answering, concerns_of, conclusions, findings
 from anynet_study.analysis.analysis import Analysis, remarks
 from anynet_study.analysis.apr import as_matrix, exclusions
 from anynet_study.analysis.plots import wording
@@ -96,6 +96,7 @@ def as_json(study: Study, names: list[str]) -> str:
         "effective_architectures": study.effective,
         **vars(study.options),
         "concerns": [vars(concern) for concern in concerns_of(study)],
+        "conclusions": conclusions(study),
         "tables": {name: records(study.tables[name]) for name in names},
         "averages": {
             name: records(pd.DataFrame(averages))
@@ -135,9 +136,35 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
     told = {why: left for why, left in reasons.items() if whole or why == with_remedy(NO_ROLES)}
     for reason, left in told.items():
         console.print(f"\nno table {', '.join(left)}: {reason}")
-    others = [name for why, left in reasons.items() if why not in told for name in left]
+    _print_left_out(console, study)
+
+
+def print_answer(study: Study) -> None:
+    """Print the answer of a study in sentences, and the tables that it rests on.
+
+    It rests on the tables that were made. Which others there are is said by name.
+    """
+    console, shown = Terminal(), answering(study)
+    console.print(f"{study.name}: {_heading(study)}")
+    print_concerns(console, concerns_of(study))
+    sentences = conclusions(study)
+    if sentences:
+        console.print("\nthe answer:", style="bold")
+    elif study.known("roles") is None:
+        console.print(f"\nno answer yet: {with_remedy(NO_ROLES)}")
+    for sentence in sentences:
+        console.print(f"- {sentence}")
+    for name in shown:
+        analysis, table = study.analyses[name], study.tables[name]
+        if name == "correlations":
+            console.print(f"\n{analysis.title}", style="bold")
+            _print_matrix(console, table)
+            console.print(f"{len(table)} rows, with intervals: --table {name}")
+        else:
+            print_analysis(console, replace(analysis, note=""), study.called(table))
+    others = [name for name in study.tables if name not in shown]
     if others:
-        console.print(f"\nno table {', '.join(others)}: --table NAME says why")
+        console.print(f"\nby --table NAME or --all: {', '.join(others)}")
     _print_left_out(console, study)
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 @with_study_options
 def analyze(
     source: Source,
-    table: Annotated[str, opt("Names of the list below, with commas; or all that apply.")] = "all",
+    table: Annotated[str, opt("Names of the list below, with commas; or all.")] = "",
+    everything: Annotated[bool, opt("All tables that apply, with their notes.", "--all")] = False,
     layout: Annotated[str, opt("text (default), csv, json or latex.", "--format")] = "",
     as_json: Annotated[bool, opt("Same as --format json.", "--json")] = False,
     output: Annotated[
@@ -26,12 +27,14 @@ def analyze(
 ) -> None:
     """Analyze how rankings carry over from one dataset to others.
 
-    Each table states its method, the level of its intervals, and for how many tests its p-values
-    are corrected.
+    The answer in at most five sentences, and the tables that it rests on. The others are shown by
+    name or by --all; files and JSON have all of them. Each table states its method, the level of
+    its intervals, and for how many tests its p-values are corrected.
 
     \b
     Examples:
       anynet-study analyze quickstart
+      anynet-study analyze leaderboard.csv --accuracy --source imagenet
       anynet-study analyze quickstart --where "d1 >= 2 and dataset != 'gratings'"
       anynet-study analyze errors.csv --table match --source ImageNet \\
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
@@ -41,7 +44,7 @@ def analyze(
     from anynet_study.core.files import updating_folder, write_text
 
     known = [it for it in known_analyses(options.analysis or ()).values() if it.table]
-    names = chosen_names("--table", table, known)
+    names = chosen_names("--table", table or "all", known)
     layout = out.choose_layout("json" if as_json else layout, output, len(names))
     current([source], as_is)
     study = options.load(source)
@@ -53,7 +56,10 @@ def analyze(
                 write_text(folder / files[name], out.formatted(study, name, layout))
         print(*(output / files[name] for name in found), sep="\n")
     elif layout == "text" and output is None:
-        out.print_tables(study, found, whole=table != "all")
+        if table or everything:
+            out.print_tables(study, found, whole=table not in ("", "all"))
+        else:
+            out.print_answer(study)
     else:
         whole = layout == "json" and (output is None or len(names) > 1)
         texts = [] if whole else [out.formatted(study, name, layout) for name in found]

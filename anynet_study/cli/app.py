@@ -48,7 +48,25 @@ class _Commands(TyperGroup):
             raise UserError(told) from None
 
 
-class _ListsWhatThereIs(TyperCommand):
+class _Command(TyperCommand):
+    """A command whose help shows its common options first, and the others below headings."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        found: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            shown = param.get_help_record(ctx)
+            heading = getattr(param, "rich_help_panel", None) or "Options"
+            if param.param_type_name == "argument":
+                heading = "Arguments"
+            if shown is not None:
+                found.setdefault(heading, []).append(shown)
+        for heading, records in found.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+class _ListsWhatThereIs(_Command):
     """A command whose help ends with name and title of each table, or figure, that there is."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -109,3 +127,6 @@ for command in (duplicates, distance, relabel, folds, label, captions):
 data_app.command("sample")(sample_images)
 data_app.add_typer(classes_app, name="classes")
 app.add_typer(data_app, name="data")
+for group in (app, data_app, classes_app):
+    for known in group.registered_commands:
+        known.cls = known.cls if known.cls is _ListsWhatThereIs else _Command

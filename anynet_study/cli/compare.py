@@ -66,6 +66,7 @@ def compare(
 
     The error distribution function (EDF) says which fraction of a space's models has at most a
     given error. One input alone shows its EDF, and which depths and widths its best models have.
+    To set two studies beside each other dataset by dataset: anynet-study report A --beside B.
 
     \b
     Examples:

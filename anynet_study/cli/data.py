@@ -1,10 +1,11 @@
 """`anynet-study data`: add datasets as they were downloaded, list them, look at one."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -28,6 +29,14 @@ MISSING = {
 @dataclass(frozen=True)
 class Reading:
     """How a source is read: options of `add` and `inspect`, by the names of `data.Choices`."""
+
+    SECTIONS: ClassVar[Mapping[str, Sequence[str]]] = {
+        "Layouts of known datasets": ("labels", "test_part", "patch_size", "classes_of"),
+        "A table of images": (
+            *("table", "image_column", "label_column", "group_column", "split_column"),
+            *("split_values", "group_pattern", "label_separator", "no_class", "ignore_case"),
+        ),
+    }
 
     layout: Annotated[
         str | None, opt("Its layout: class-folders, or that of a known dataset, as aptos.")
@@ -107,19 +116,44 @@ def add(
         opt("Keep images as raw pixels or as jpeg files; auto: raw up to 100 GB."),
     ] = "auto",
     test_share: Annotated[
-        float, opt("Share of each class that is held out if there is no test split.")
+        float,
+        opt(
+            "Share of each class that is held out if there is no test split.",
+            rich_help_panel="Splits and limits",
+        ),
     ] = 0.2,
-    seed: Annotated[int, opt("Seed of the held-out split and of limits.")] = 0,
-    max_broken: Annotated[float, opt("Share of unreadable images that is tolerated.")] = 0.01,
+    seed: Annotated[
+        int, opt("Seed of the held-out split and of limits.", rich_help_panel="Splits and limits")
+    ] = 0,
+    max_broken: Annotated[
+        float,
+        opt("Share of unreadable images that is tolerated.", rich_help_panel="Splits and limits"),
+    ] = 0.01,
     max_duplicates: Annotated[
-        float, opt("Share of images that may repeat across splits, or across classes.")
+        float,
+        opt(
+            "Share of images that may repeat across splits, or across classes.",
+            rich_help_panel="Splits and limits",
+        ),
     ] = 0.05,
     limit_per_class: Annotated[
-        int | None, opt("At most this many images of each class of each split.")
+        int | None,
+        opt(
+            "At most this many images of each class of each split.",
+            rich_help_panel="Splits and limits",
+        ),
     ] = None,
-    fraction: Annotated[float | None, opt("Take this share of each class of each split.")] = None,
+    fraction: Annotated[
+        float | None,
+        opt("Take this share of each class of each split.", rich_help_panel="Splits and limits"),
+    ] = None,
     split_from: Annotated[
-        Path | None, opt("Make the split of this manifest (split.csv) again.", metavar="MANIFEST")
+        Path | None,
+        opt(
+            "Make the split of this manifest (split.csv) again.",
+            metavar="MANIFEST",
+            rich_help_panel="Splits and limits",
+        ),
     ] = None,
     force: Force = False,
     *,

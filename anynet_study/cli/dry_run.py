@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from anynet_study.cli.power import what_it_can_answer
 from anynet_study.cli.tables import print_table
 from anynet_study.core.errors import counted
 from anynet_study.core.progress import duration
@@ -36,7 +37,11 @@ def print_dry_run(
     A function that it names as a network is called, which tells its cost, if it is `trusted`.
     """
     sweep = Sweep.load(sweep_file, overrides)
-    print_cost(sweep, sample(sweep.population, trusted), as_json)
+    population = sample(sweep.population, trusted)
+    print_cost(sweep, population, as_json)
+    compared = any(sweep.role_of(label) == "target" for label in sweep.datasets)
+    if not as_json and compared and (said := what_it_can_answer(sweep, len(population))):
+        print(f"note: {said}")
 
 
 def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> None:

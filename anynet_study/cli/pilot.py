@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anynet_study.cli.options import AsJson, Overrides, SweepFile, numbers, opt
+from anynet_study.cli.options import AsJson, DryRun, Overrides, SweepFile, numbers, opt
 from anynet_study.core.errors import UserError, listed
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def pilot(
     architectures: Annotated[int, opt("How many of the study's architectures.")] = 4,
     lr: Annotated[str, opt("Learning rates; default: a quarter, once and four times yours.")] = "",
     length: Annotated[str, opt("Epochs (or steps); default: yours and three times as many.")] = "",
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Try a recipe's learning rate and length before a study, on validation images.
@@ -33,10 +34,12 @@ def pilot(
     and compares them on a tenth of the training images, which is held out. The test images have no
     part in it. For each dataset it takes the shortest training whose mean error is within one
     standard error of the lowest (over the architectures), and prints the recipe to paste into
-    the sweep. It is a study of its own, NAME-pilot, and can be stopped and run again.
+    the sweep. It is a study of its own, NAME-pilot, and can be stopped and run again. It may cost
+    more than the study: --dry-run tells; fewer --lr or --length are cheaper.
 
     \b
     Examples:
+      anynet-study pilot sweeps/mine.yaml --dry-run
       anynet-study pilot sweeps/mine.yaml
       anynet-study pilot sweeps/mine.yaml --lr 0.02,0.1,0.5 --length 10,30,90
     """
@@ -53,6 +56,12 @@ def pilot(
         raise UserError(f"--architectures: {architectures} show no spread; legal: 2 or more")
     tried = numbers("--lr", lr, 0.0, (0.05, 0.1)), numbers("--length", length, 0, (10, 30))
     trial = pilot_of(sweep, architectures, *tried)
+    if dry_run:
+        from anynet_study.cli.dry_run import print_cost
+        from anynet_study.engine.study_folder import sample
+
+        print_cost(trial, sample(trial.population), as_json)
+        return
     study = open_sweep(trial)
     train_and_collect(study, lambda line: typer.echo(line, err=True))
     key = length_key(recipe)
@@ -132,7 +141,11 @@ def best_settings(table: "pd.DataFrame", length: str) -> dict[str, dict[str, Any
 
 
 def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length: str) -> list[str]:
-    """Sentences on what may be better outside of what was tried, and on what trains nowhere."""
+    """Sentences on what may be better outside of what was tried, and on what trains nowhere.
+
+    Of a value at the edge that is not shown to be better than the next one (by a standard error),
+    nothing is said: to go on from there would have no end.
+    """
     said: dict[str, list[str]] = {}
 
     def say(dataset: object, sentence: str) -> None:
@@ -151,6 +164,8 @@ def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length:
             continue
         for key, option in (("lr", "--lr"), (length, "--length")):
             tried, value = sorted(set(rows[key])), setting[key]
+            if key == "lr" and not _is_ahead(rows, setting, length):
+                continue
             if len(tried) > 1 and value == tried[-1]:
                 times = STEPS[option]
                 say(
@@ -165,6 +180,17 @@ def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length:
                     f"{option} {value / STEPS[option]:g},{value:g}",
                 )
     return [f"{listed(datasets)}: {sentence}" for sentence, datasets in said.items()]
+
+
+def _is_ahead(rows: "pd.DataFrame", setting: dict[str, Any], length: str) -> bool:
+    """Tell whether a setting is better by a standard error than those of other rates, as long.
+
+    Rates at which fewer architectures learn are no better, whatever their mean error.
+    """
+    alike = rows[rows[length] == setting[length]]
+    mine, learn = alike["lr"] == setting["lr"], alike["trains"] == alike["trains"].max()
+    others, own = alike[~mine & learn], alike.loc[mine, "above"].iloc[0]
+    return bool((others["above"] - own > others["above_error"].fillna(0)).all())
 
 
 def recipe_text(sweep: "Sweep", name: str, chosen: dict[str, dict[str, Any]]) -> str:

@@ -17,16 +17,37 @@ def plot(
     output: Annotated[Path, writes("Folder for the figures.")],
     figure: Annotated[str, opt("Names of the list below, with commas; or all that apply.")] = "all",
     formats: Annotated[str, opt("png, pdf and svg, separated by commas.", "--format")] = "png,pdf",
-    dpi: Annotated[int, opt("Pixels per inch of png.", min=50, max=1200)] = 200,
-    width: Annotated[str, opt("Width of a figure: 8.5cm, 85mm, 3.4in, 245pt.")] = "",
+    dpi: Annotated[
+        int, opt("Pixels per inch of png.", min=50, max=1200, rich_help_panel="How figures look")
+    ] = 200,
+    width: Annotated[
+        str,
+        opt("Width of a figure: 8.5cm, 85mm, 3.4in, 245pt.", rich_help_panel="How figures look"),
+    ] = "",
     font_size: Annotated[
         float | None,
-        opt("Size of its labels in points; all other text changes alike.", min=4, max=40),
+        opt(
+            "Size of its labels in points; all other text changes alike.",
+            min=4,
+            max=40,
+            rich_help_panel="How figures look",
+        ),
     ] = None,
     rename: Annotated[
-        list[str] | None, opt("Other names for datasets, on figures.", metavar="OLD=NEW,...")
+        list[str] | None,
+        opt(
+            "Other names for datasets, on figures.",
+            metavar="OLD=NEW,...",
+            rich_help_panel="How figures look",
+        ),
     ] = None,
-    style: Annotated[str, opt("A style of matplotlib: its name, or a file of settings.")] = "",
+    style: Annotated[
+        str,
+        opt(
+            "A style of matplotlib: its name, or a file of settings.",
+            rich_help_panel="How figures look",
+        ),
+    ] = "",
     as_is: AsIs = False,
     *,
     options: StudyOptions,

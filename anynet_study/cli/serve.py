@@ -1,5 +1,6 @@
 """The command `serve`: a page on this machine that watches a study."""
 
+from functools import partial
 from typing import Annotated
 
 from anynet_study.cli.options import StudyName, opt
@@ -28,7 +29,8 @@ def serve(
     from anynet_study.cli.watching import watch_server
     from anynet_study.engine.dispatch import open_study
 
-    with watch_server(open_study(study_name), port, status_lines) as server:
+    lines = partial(status_lines, name=study_name)
+    with watch_server(open_study(study_name), port, lines) as server:
         print(f"http://127.0.0.1:{server.server_port}/", flush=True)
         try:
             server.serve_forever()

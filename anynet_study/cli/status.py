@@ -107,7 +107,9 @@ def status_text(name: str, status: "Status") -> "Group":
 
     rows = [(dataset, *counts) for dataset, counts in status.datasets.items()]
     table = rich_table(["dataset", "recorded", "planned"], rows, title=f"study {name}")
-    return Group(table, *(Text(line, overflow="fold") for line in status_lines(status) if line))
+    return Group(
+        table, *(Text(line, overflow="fold") for line in status_lines(status, name) if line)
+    )
 
 
 def status_line(status: "Status") -> str:
@@ -121,8 +123,8 @@ def status_line(status: "Status") -> str:
     return ", ".join(filter(None, parts))
 
 
-def status_lines(status: "Status") -> list[str]:
-    """Further lines about the study; empty if there is nothing to report."""
+def status_lines(status: "Status", name: str = "STUDY") -> list[str]:
+    """Further lines about the study of this name; empty if there is nothing to report."""
     from anynet_study.engine.dispatch import damage_in_words
 
     kinds = f" ({by_kind(status.failures)})" if status.failures else ""
@@ -136,11 +138,12 @@ def status_lines(status: "Status") -> list[str]:
         f"further evaluations: {evaluations}" if status.evaluations_planned else "",
         *damage_in_words(status.damage),
         f"results.h5 has what is in no journal: {status.only_in_store}; to have it back: "
-        "anynet-study collect STUDY --restore"
+        f"anynet-study collect {name} --restore"
         if status.only_in_store
         else "",
-        *_failed(status),
-        f"architectures with all their runs: {status.rows_complete} of {status.rows}",
+        *_failed(status, name),
+        f"architectures whose runs are all recorded: {status.rows_complete} of {status.rows}"
+        + (", failed runs among them" if status.failed else ""),
         _jobs(status),
         _held(status),
         *_silent(status),
@@ -148,15 +151,18 @@ def status_lines(status: "Status") -> list[str]:
         _throughput(status),
         _eta(status),
         status.backends,
-        _complete(status),
+        _complete(status, name),
     ]
 
 
-def _failed(status: "Status") -> list[str]:
+def _failed(status: "Status", name: str) -> list[str]:
     """Why runs failed, and what to do about it."""
     lines = [f"failed ({kind}): {reason}" for kind, reason in status.failure_reasons.items()]
     if lines and not status.jobs:
-        lines.append("to try failed runs again: anynet-study retry STUDY")
+        lines.append(
+            f"to try failed runs again: anynet-study retry {name}; what each said: "
+            f"anynet-study logs {name} RUN"
+        )
     return lines
 
 
@@ -217,10 +223,10 @@ def _throughput(status: "Status") -> str:
     )
 
 
-def _complete(status: "Status") -> str:
+def _complete(status: "Status", name: str) -> str:
     if status.missing or status.failed or status.is_active:
         return ""
-    return "all planned runs are recorded; what they say: anynet-study report STUDY"
+    return f"all planned runs are recorded; what they say: anynet-study report {name}"
 
 
 def _number(value: float) -> str:

@@ -26,7 +26,7 @@ DRAWN = """\
   # Which networks there are: from how many to how many blocks and channels a stage has.
   space:
     {space}
-  # How many are drawn. 20 give wide intervals; more can be added later.
+  # How many are drawn. More can be added later.
   count: {count}
   # Only networks of so many multiply-adds, at this image side and number of classes.
   flops: [{flops}]
@@ -204,7 +204,18 @@ def init(
             "under overrides for digits, letters, and others of which a mirrored one is another "
             "class (or init with --no-flip NAME)"
         )
+    _tell_power(file, len(asked) or count)
     print(f"{file}: edit it, and run it: anynet-study run {file}")
+
+
+def _tell_power(file: Path, architectures: int) -> None:
+    """Say what a study of so many architectures can answer, if it compares datasets."""
+    from anynet_study.cli.power import what_it_can_answer
+    from anynet_study.engine.sweep import Sweep
+
+    sweep = Sweep.load(file)
+    if len(sweep.datasets) > 1 and (said := what_it_can_answer(sweep, architectures)):
+        print(f"note: {said}")
 
 
 def _copy(shipped: str, name: str, output: Path | None) -> None:

@@ -51,6 +51,14 @@ def nearest(value: object, legal: Iterable[str]) -> str:
     return f" (did you mean {matches[0]!r}?)" if matches else ""
 
 
+def nearest_or_all(value: object, legal: Sequence[str], there: str = "legal: ") -> str:
+    """What to say of a name that is unknown: the legal one most like it, or else all of them.
+
+    `there` is written before all names, as in `; legal: mean, first`.
+    """
+    return nearest(value, legal) or f"; {there}{', '.join(legal)}"
+
+
 def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -1,10 +1,14 @@
-"""Functions and other objects of the user's own, named MODULE:NAME."""
+"""Functions and other objects of the user's own, named MODULE:NAME, and the source behind them."""
 
+import ast
 import functools
+import hashlib
 import importlib
+import importlib.util
 import sys
+import sysconfig
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -12,6 +16,8 @@ from typing import Any, TypeVar
 from anynet_study.core.errors import UserError, first_line
 
 T = TypeVar("T")
+#: Folders of packages that were installed: what is in one is not edited while a study waits.
+INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def open_function(text: str, option: str) -> Callable[..., Any]:
@@ -72,10 +78,7 @@ def open_instance(text: str, option: str, kind: type[T]) -> T:
 def _imported(text: str, option: str) -> tuple[ModuleType, Any]:
     """The module, and what has the name in it; None where there is nothing."""
     module, _, name = text.partition(":")
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.append(folder)  # a script's folder is there, the command's is not
-    importlib.invalidate_caches()  # the file may be new
+    _look_here()
     try:
         loaded = importlib.import_module(module)
         return loaded, getattr(loaded, name, None)
@@ -87,3 +90,79 @@ def _absent(text: str, option: str, what: str, here: Sequence[str]) -> UserError
     module, _, name = text.partition(":")
     listed = f"; legal: {', '.join(here)}" if here else ""
     return UserError(f"{option} {text}: {module} has no {what} {name!r}{listed}")
+
+
+def _look_here() -> None:
+    """Let Python find modules of this folder, too, and files that are new."""
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)  # a script's folder is there, the command's is not
+    importlib.invalidate_caches()
+
+
+def own_sources(text: str) -> dict[str, Path]:
+    """The files of MODULE:NAME's module, and of those that it imports, without installed packages.
+
+    By their places on Python's path, such as `mine.py` or `lab/nets.py`. Imports are those that a
+    source states: nothing is executed. Neither what is imported in another way nor other files that
+    a function reads are among them. Empty where the module is installed or not there.
+    """
+    _look_here()
+    found: dict[str, Path] = {}
+    left, seen = [text.partition(":")[0]], set[str]()
+    while left:
+        parts = left.pop().split(".")
+        for number in range(1, len(parts) + 1):  # a module's packages are imported before it
+            module = ".".join(parts[:number])
+            if module not in seen and (path := _own_file(module)):
+                is_package = path.stem == "__init__"
+                folder = Path(*parts[: number if is_package else number - 1])
+                found[(folder / path.name).as_posix()] = path
+                left += _imported_by(path, module if is_package else module.rpartition(".")[0])
+            seen.add(module)
+    return found
+
+
+def source_digest(sources: Mapping[str, Path]) -> str:
+    """16 hexadecimal digits of what `own_sources` found; "" where that is nothing."""
+    digest = hashlib.sha256()
+    for name, path in sorted(sources.items()):
+        content = path.read_bytes()
+        digest.update(f"\0{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:16] if sources else ""
+
+
+def _own_file(module: str) -> Path | None:
+    """The file of a module that nobody installed, if there is one; no module is imported for it."""
+    top, *below = module.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or top == __name__.partition(".")[0]:
+        return None
+    files = [Path(spec.origin or "")]
+    if below:
+        folders = [Path(folder, *below) for folder in spec.submodule_search_locations or ()]
+        files = [
+            path for it in folders for path in (it / "__init__.py", it.with_name(f"{it.name}.py"))
+        ]
+    path = next((path for path in files if path.is_file()), None)
+    if path is None or INSTALLED & {*path.parts}:
+        return None
+    return None if path.is_relative_to(sysconfig.get_path("stdlib")) else path
+
+
+def _imported_by(path: Path, package: str) -> Iterator[str]:
+    """The names that may be modules among what a source in a `package` imports."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):  # compiled, or what Python will refuse
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level]
+            base = ".".join(filter(None, [*(above if node.level else ()), node.module]))
+            yield from (f"{base}.{alias.name}" for alias in node.names if base)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.core import arrow
-from anynet_study.core.errors import UserError, nearest
+from anynet_study.core.errors import UserError, nearest_or_all
 from anynet_study.core.files import within_memory
 
 if TYPE_CHECKING:  # importing it takes 0.1 s, which those who select nothing need not wait for
@@ -206,8 +206,8 @@ def rows_where(table: pa.Table, condition: str) -> NDArray[np.int64]:
 
 
 def unknown_column(name: str, columns: Collection[str]) -> str:
-    """One line about a column that is not there: the nearest and the legal ones."""
-    return f"no column {name!r}{nearest(name, columns)}; there are: {', '.join(columns)}"
+    """One line about a column that is not there: the nearest one, or else all that are."""
+    return f"no column {name!r}{nearest_or_all(name, list(columns), 'there are: ')}"
 
 
 def _no_column(name: str, columns: Sequence[str], word: str) -> str:

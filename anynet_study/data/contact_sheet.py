@@ -1,6 +1,8 @@
 """Pictures of a dataset: one row per class, with some of its images; and of pairs of images."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,9 @@ PAIRS_WIDE, PAIRS_HIGH = 12, 25
 #: Side of an image, gap between two, height of the title, most room for a class's name, in pixels.
 SIDE, GAP, TITLE, LABEL = 64, 4, 28, 180
 FONT_SIZE = 14
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+#: What no font has: it draws the box that stands for every character that is lacking.
+LACKING = "\U0010fffd"
+Font = ImageFont.FreeTypeFont
 INK, PAPER = (20, 20, 20), (255, 255, 255)
 
 
@@ -37,13 +41,15 @@ def contact_sheet(dataset: PackedDataset) -> Image.Image:
     split: Split = "test" if dataset.test_only else "train"
     chosen = _spread(len(dataset.classes), ROWS)
     step = SIDE + GAP
-    font = ImageFont.load_default(FONT_SIZE)
+    font = _font()
     widths = [font.getlength(dataset.classes[label]) for label in chosen]
     left = min(LABEL, int(max(font.getlength("10000 images"), *widths))) + 3 * GAP
     sheet = Image.new("RGB", (left + COLUMNS * step, TITLE + len(chosen) * step), PAPER)
     draw = ImageDraw.Draw(sheet)
     images, labels = dataset.images(split), dataset.labels(split)
-    draw.text((GAP, GAP), _title(dataset, split, len(chosen)), INK, font)
+    boxes = _lacking(font, (dataset.classes[label] for label in chosen))
+    told = f"; boxes: characters that this font lacks ({boxes})" if boxes else ""
+    draw.text((GAP, GAP), _title(dataset, split, len(chosen)) + told, INK, font)
     for row, label in enumerate(chosen):
         top = TITLE + row * step
         name = dataset.classes[label]
@@ -70,7 +76,7 @@ def save_pair_sheet(
     """
     most = PAIRS_WIDE * PAIRS_HIGH
     step, height = SIDE + 2 * GAP, 2 * SIDE + FONT_SIZE + 4 * GAP
-    font = ImageFont.load_default(FONT_SIZE)
+    font = _font()
     rows = -(-min(len(pairs), most) // PAIRS_WIDE)
     sheet = Image.new("RGB", (GAP + PAIRS_WIDE * step, TITLE + rows * height), PAPER)
     draw = ImageDraw.Draw(sheet)
@@ -83,6 +89,18 @@ def save_pair_sheet(
         draw.text((left, top + 2 * SIDE), note, INK, font)
     with replacing(path) as temporary:
         sheet.save(temporary, format="PNG")
+
+
+def _font() -> Font:
+    """DejaVu Sans, which comes with matplotlib and has most scripts, though not those of Asia."""
+    path = files("matplotlib") / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf"
+    return ImageFont.truetype(BytesIO(path.read_bytes()), FONT_SIZE)
+
+
+def _lacking(font: Font, texts: Iterable[str]) -> int:
+    """How many different characters of these texts the font lacks."""
+    box = bytes(font.getmask(LACKING))
+    return sum(bytes(font.getmask(one)) == box for one in set("".join(texts)))
 
 
 def _title(dataset: PackedDataset, split: Split, shown: int) -> str:

@@ -109,7 +109,7 @@ class Variant(BaseModel):
     groups: ClassGroups = None
     #: How many classes are drawn with `class_seed`, or a list of classes. By default, all.
     classes: ClassChoice | None = None
-    #: Seed of the draw of classes. With the same seed, a smaller draw is part of a larger one.
+    #: Seed of the draw of classes. With the same seed, fewer classes are among more.
     class_seed: int = Field(default=0, ge=0)
     #: Reduce the largest class to the size of the second largest: in the training split (true), or
     #: in each split by its own sizes (`both`; paper 1, section 6.1.6, makes new datasets).

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from anynet_study.core.errors import UserError
 from anynet_study.core.files import read_regular, write_text
+from anynet_study.core.functions import own_sources, source_digest
 from anynet_study.core.progress import progress_if_long
 from anynet_study.design_space import Population
 from anynet_study.engine.sweep import POPULATION_FILE, PopulationSpec, Sweep, named, not_called
@@ -76,7 +77,7 @@ class StudyFolder:
 
     @property
     def code(self) -> Path:
-        """Snapshots of the package, as it was at each launch."""
+        """Snapshots of the source, as it was at each launch: the package's, and a user's own."""
         return self.folder / "code"
 
     @property
@@ -90,6 +91,11 @@ class StudyFolder:
         return self.folder / "weights.json"
 
     @property
+    def functions_file(self) -> Path:
+        """Digests of the source of functions that make networks, by name, at the last launch."""
+        return self.folder / "functions.json"
+
+    @property
     def launched_file(self) -> Path:
         """The sweep as it was at the last launch: what nobody edits, unlike `sweep.yaml`."""
         return self.folder / "launched.yaml"
@@ -101,14 +107,17 @@ class StudyFolder:
 
     def digests(self) -> dict[str, str]:
         """Return the digests in `digests_file`, if any. UserError for a file changed by hand."""
-        if not self.digests_file.is_file():
-            return {}
-        try:
-            return TypeAdapter(dict[str, str]).validate_json(read_regular(self.digests_file))
-        except ValidationError:
-            raise UserError(
-                f"{self.digests_file}: none that launch writes; remove it, and launch again"
-            ) from None
+        return _read_digests(self.digests_file)
+
+    def functions(self) -> dict[str, str]:
+        """Return the digests in `functions_file`, if any. UserError for a file changed by hand."""
+        return _read_digests(self.functions_file)
+
+    def own_sources(self) -> dict[str, Path]:
+        """The files of a user's own in which these functions are now (`functions.own_sources`)."""
+        return {
+            place: path for name in self.functions() for place, path in own_sources(name).items()
+        }
 
     @property
     def part_file(self) -> Path:
@@ -239,6 +248,22 @@ class StudyFolder:
 
     def population(self) -> Population:
         return Population.read(self.population_file, written=True)
+
+
+def functions_now(population: Population) -> dict[str, str]:
+    """Digests of the source of functions that make networks, by name; not of what is installed."""
+    named_by = {name for name in population.names if name is not None and ":" in name}
+    digests = {name: source_digest(own_sources(name)) for name in sorted(named_by)}
+    return {name: digest for name, digest in digests.items() if digest}
+
+
+def _read_digests(file: Path) -> dict[str, str]:
+    if not file.is_file():
+        return {}
+    try:
+        return TypeAdapter(dict[str, str]).validate_json(read_regular(file))
+    except ValidationError:
+        raise UserError(f"{file}: none that launch writes; remove it, and launch again") from None
 
 
 def _half_written(folder: Path) -> Iterator[Path]:

@@ -44,6 +44,7 @@ from .querying import select as select
 from .records import EVALUATIONS_SUFFIX as EVALUATIONS_SUFFIX
 from .records import EvaluationRecord as EvaluationRecord
 from .records import RunRecord as RunRecord
+from .records import edited_functions as edited_functions
 from .records import mixed_backends as mixed_backends
 from .restoring import OnlyInStore as OnlyInStore
 from .restoring import only_in_store as only_in_store

@@ -43,7 +43,7 @@ from anynet_study.store.predictions import (
     prediction_groups,
     truths_in,
 )
-from anynet_study.store.records import RUN_COLUMNS, mixed_backends
+from anynet_study.store.records import RUN_COLUMNS, edited_functions, mixed_backends
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import (
@@ -123,6 +123,8 @@ def verify(path: Path, in_study: bool = False) -> list[Finding]:
                 runs = runs_table(file, RUN_COLUMNS)
                 mixed = mixed_backends(runs)
                 found += [Finding("/runs/backend", mixed, "none")] if mixed else []
+                edited = edited_functions(runs)
+                found += [Finding("/runs/function_digest", edited, "none")] if edited else []
                 found += _scores(path, runs, in_study)
         return found
     except LayoutError as error:

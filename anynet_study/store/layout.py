@@ -150,6 +150,10 @@ _OF_RUNS = {
     "processor": _text("model of the CPU or GPU"),
     "libraries": _text("versions of those that compute"),
     "scores": _text("SHA-256 of scores/RUN.npy beside the store; empty if none were kept"),
+    "function_digest": _text(
+        "start of the SHA-256 of the source of the user's own function that made the network, and "
+        "of the modules of the user's own that it imports; empty for other networks"
+    ),
     "journal": _text("file that the record came from"),
 }
 _OF_EVALUATIONS = {

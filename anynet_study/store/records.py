@@ -79,6 +79,7 @@ class RunRecord:
     processor: str = ""
     libraries: str = ""
     scores: str = ""
+    function_digest: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no run can have produced."""
@@ -437,6 +438,27 @@ def joined(tables: Iterable[pa.Table]) -> pa.Table:
     """Tables of RECORDS below each other."""
     every = pa.concat_tables([pa.Table.from_batches([], RECORDS), *tables])
     return every.unify_dictionaries().combine_chunks()
+
+
+def edited_functions(runs: pa.Table) -> str:
+    """Return what to say of networks whose function was edited between runs; "" if none was.
+
+    `runs` has the columns architecture, status and function_digest.
+    """
+    digests: dict[str, set[str]] = {}
+    names = ("architecture", "status", "function_digest")
+    for architecture, status, digest in zip(*(runs[it].to_pylist() for it in names), strict=True):
+        if digest and status != "failed":
+            digests.setdefault(architecture, set()).add(digest)
+    several = [
+        f"{name} ({len(found)} sources)" for name, found in digests.items() if len(found) > 1
+    ]
+    if not several:
+        return ""
+    return (
+        "the function of some networks was edited between their runs, which may be of different "
+        f"networks: {', '.join(sorted(several))}; query shows function_digest of each run"
+    )
 
 
 def mixed_backends(runs: pa.Table) -> str:

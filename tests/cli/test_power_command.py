@@ -1,6 +1,7 @@
 """`anynet-study power`: the power of a sweep, before anything is trained."""
 
 import json
+import re
 
 import pytest
 from tiny_study import TINY, Type
@@ -74,3 +75,17 @@ def test_a_mistake_is_one_line(tmp_path, type_: Type, option: str, value: str, m
     done = type_("power", "tiny.yaml", option, value)
     assert done.code == 2
     assert message in done.line
+
+
+def test_a_small_study_is_told_beforehand_what_it_can_answer(type_: Type) -> None:
+    told = type_("init", "mine", "--datasets", "digits,blobs", "--count", 30)
+    (line,) = [it for it in told.out.splitlines() if it.startswith("note: with 30")]
+    found = re.search(r"true correlation is (0\.\d+)", line)
+    assert found, line
+    asked = ("power", "sweeps/mine.yaml", "replicates.count=1", "--icc", 0.8, "--rho", found[1])
+    table = json.loads(type_(*asked, "--studies", 100, "--json").out)
+    assert (table[0]["question"], table[0]["n"]) == ("carries over", 30)
+    assert (table[0]["yes"] >= 0.8) == ("only where" in line)
+    assert (
+        "note: with" not in type_("init", "big", "--datasets", "digits,blobs", "--count", 300).out
+    )

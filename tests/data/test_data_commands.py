@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from anynet_study.cli.data import data_app
 from anynet_study.data import STUDY, add_dataset
+from anynet_study.data import contact_sheet as contact_sheet_of
 from anynet_study.data.contact_sheet import COLUMNS, GAP, ROWS, SIDE, TITLE, contact_sheet
 
 RUNNER = CliRunner()
@@ -195,3 +196,9 @@ def test_a_test_set_and_several_labels_have_a_sheet_too(data_home, tmp_path):
     miniatures_transfer.hpa(tmp_path / "hpa", random)
     several = add_dataset("hpa", tmp_path / "hpa", size=16)
     assert contact_sheet(several).height == TITLE + 4 * (SIDE + GAP)
+
+
+def test_names_in_any_script_are_drawn_or_said_to_be_lacking() -> None:
+    font = contact_sheet_of._font()
+    assert contact_sheet_of._lacking(font, ["Äpfel grün", "Яблоко", "μήλο"]) == 0
+    assert contact_sheet_of._lacking(font, ["苹果", "a"]) == 2

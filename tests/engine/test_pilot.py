@@ -78,6 +78,10 @@ def test_what_all_architectures_learn_by_comes_first() -> None:
     assert at_an_edge(table, best, "epochs") == [
         "a: lr 0.1 is the lowest that was tried; try lower ones: --lr 0.025,0.1"
     ]
+    luck = settings_tried(
+        trials({(0.1, 1): [30.0, 31.0, 29.0], (0.4, 1): [31.0, 29.5, 30.0]}), "epochs"
+    )
+    assert at_an_edge(luck, best_settings(luck, "epochs"), "epochs") == [], "this would not end"
     longer = settings_tried(trials({(0.1, 1): [30.0, 40.0], (0.4, 3): [1.0, 2.0]}), "epochs")
     assert at_an_edge(longer, best_settings(longer, "epochs"), "epochs") == [
         "a: lr 0.4 is the highest that was tried; try higher ones: --lr 0.4,1.6",

@@ -28,6 +28,8 @@ from .registry import TABLES as TABLES
 from .registry import TOPICS as TOPICS
 from .registry import Section as Section
 from .registry import TopicFindings as TopicFindings
+from .registry import answering as answering
 from .registry import chosen_names as chosen_names
+from .registry import conclusions as conclusions
 from .registry import findings as findings
 from .registry import known_analyses as known_analyses

@@ -3,12 +3,13 @@
 import csv
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields
 from functools import partial, wraps
 from glob import escape, glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_hints
 
 import typer
 
@@ -112,9 +113,23 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for row in rows for name in row if name.strip())
 
 
+#: Headings of the help of commands, below the common options.
+OF_TABLES = "How a table is read"
+OF_STATISTICS = "Which runs count, and how intervals are computed"
+OF_DATASETS = "What datasets are"
+
+
 @dataclass(frozen=True)
 class TableOptions:
     """How a table is read: options of every command that takes one, by their names in `load`."""
+
+    #: By heading: the options that the help shows below it.
+    SECTIONS: ClassVar[Mapping[str, Sequence[str]]] = {
+        OF_TABLES: (
+            *("fraction", "columns", "describe", "ignore", "dataset_columns", "error_columns"),
+            *("ignore_rows", "last", "transpose", "separator", "encoding"),
+        )
+    }
 
     accuracy: Annotated[
         bool | None,
@@ -164,6 +179,17 @@ class TableOptions:
 @dataclass(frozen=True)
 class StudyOptions(TableOptions):
     """The options of every command and script that analyses; `load` reads the input with them."""
+
+    SECTIONS: ClassVar[Mapping[str, Sequence[str]]] = {
+        **TableOptions.SECTIONS,
+        OF_STATISTICS: (
+            *("method", "resamples", "seed", "level", "unweighted", "least_icc"),
+            *("recipe", "metric", "replicates"),
+        ),
+        OF_DATASETS: (
+            *("family", "targets", "shifts", "evaluations", "baseline", "images", "distances"),
+        ),
+    }
 
     method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman"
     resamples: Resamples = 10_000
@@ -237,9 +263,12 @@ def with_options(kind: Callable[..., Any], function: Callable[..., None]) -> Cal
     """Give a command the fields of a dataclass as options, in place of its parameter `options`.
 
     Called from Python, it takes them as keywords. A parameter of its own replaces the option of
-    that name.
+    that name. The help shows them below the headings that the class has in `SECTIONS`.
     """
     hints = get_type_hints(kind, include_extras=True)
+    for heading, below in kind.SECTIONS.items():  # type: ignore[attr-defined]
+        for name in below:
+            hints[name] = _below(heading, hints[name])
     own = inspect.signature(function, eval_str=True)
     kept = [own.parameters[name] for name in own.parameters if name != "options"]
     added = [
@@ -263,6 +292,14 @@ def with_options(kind: Callable[..., Any], function: Callable[..., None]) -> Cal
     command.__signature__ = own.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
     command.__annotations__ = {given.name: given.annotation for given in [*kept, *added]}
     return command
+
+
+def _below(heading: str, annotation: Any) -> Any:
+    """The annotation of an option that the help shows below a heading."""
+    kind, option = get_args(annotation)
+    option = copy(option)
+    option.rich_help_panel = heading
+    return Annotated[kind, option]
 
 
 with_study_options = partial(with_options, StudyOptions)

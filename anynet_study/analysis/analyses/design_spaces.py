@@ -118,8 +118,8 @@ def read_spaces(
     errors = {name: study.errors[columns[name]] for name, study in studies.items()}
     metrics = {study.metrics.get(columns[name], "") for name, study in studies.items()}
     notes = [
-        f"{a} and {b} share {len(both)} models, which are taken for different ones but in the "
-        "table of shared models: the other intervals of differences are too wide"
+        f"{a} and {b} share {len(both)} models. Only the table of shared models compares each with "
+        "itself; in the others the intervals of differences are too wide"
         for a, b in combinations(errors, 2)
         if len(both := errors[a].index.intersection(errors[b].index))
     ]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anynet_study.analysis.study import Study
 
 #: The worst first: no order can be read from networks that guess, and none from noise.
-Kind = Literal["guessing", "noise", "missing", "failed", "backends", "few"]
+Kind = Literal["guessing", "noise", "missing", "failed", "edited", "backends", "few"]
 #: Fewer architectures than this give intervals too wide for more than a first impression, and
 #: fewer than that give hardly any answer.
 FEW, TOO_FEW = 50, 10
@@ -75,7 +75,8 @@ class Evidence:
     noise: "pd.DataFrame | None" = None
     #: How many architectures of equal weight the sample is worth; None: as many as it has.
     effective: float | None = None
-    #: What `store.mixed_backends` says.
+    #: What `store.edited_functions` and `store.mixed_backends` say.
+    edited: str = ""
     backends: str = ""
     #: Whether the study trains its networks, so that they can be trained otherwise.
     trains: bool = True
@@ -119,7 +120,8 @@ def concerns(evidence: Evidence) -> list[Concern]:
         *_noise(evidence),
         *_missing(evidence),
         *_failed(evidence),
-        *_backends(evidence),
+        *_told("edited", evidence.edited),
+        *_told("backends", evidence.backends),
         *_few(evidence),
     ]
     kinds = get_args(Kind)
@@ -131,7 +133,7 @@ def evidence_of(study: "Study") -> Evidence:
     import pandas as pd
 
     from anynet_study.analysis.analyses.noise import known_noise
-    from anynet_study.store import mixed_backends
+    from anynet_study.store import edited_functions, mixed_backends
 
     if study.store is None:
         known = study.known("datasets")
@@ -142,6 +144,7 @@ def evidence_of(study: "Study") -> Evidence:
         runs = long.dropna().reset_index().assign(replicate=0, status="completed")
         return Evidence.of(runs, datasets, effective=study.effective, trains=False)
     columns = [*RUNS, "recipe", "planned", "backend", "instruction_set", "threads"]
+    columns.append("function_digest")
     table = study.store.table("runs", columns)
     runs = table.to_pandas()
     recipe = study.options.recipe or next(iter(study.store.recipes), "")
@@ -155,6 +158,7 @@ def evidence_of(study: "Study") -> Evidence:
         planned={"": lacking + int(mine.sum())} if trains else {},
         noise=known_noise(study),
         effective=study.effective,
+        edited=edited_functions(table.filter(table["planned"])),
         backends=mixed_backends(table.filter(table["planned"])),
         trains=trains,
     )
@@ -274,9 +278,8 @@ def _failed(evidence: Evidence) -> list[Concern]:
     return [Concern("failed", text, advice, count / total >= SERIOUS)]
 
 
-def _backends(evidence: Evidence) -> list[Concern]:
-    text = evidence.backends
-    return [Concern("backends", f"{text[0].upper()}{text[1:]}.")] if text else []
+def _told(kind: Kind, text: str) -> list[Concern]:
+    return [Concern(kind, f"{text[0].upper()}{text[1:]}.")] if text else []
 
 
 def _few(evidence: Evidence) -> list[Concern]:

@@ -41,9 +41,10 @@ STORED = ("role", "classes", "test_set_of")
 
 
 def load(
-    source: str | Path | ResultStore | pd.DataFrame,
+    study: str | Path | ResultStore | pd.DataFrame,
     roles: Roles | str | None = None,
     *,
+    source: str = "",
     shifts: str | Sequence[str] = (),
     images: Mapping[str, int] | None = None,
     distances: Path | None = None,
@@ -77,18 +78,19 @@ def load(
     and `encoding` are the options of `import` of these names. What each column was taken for is
     printed on standard error, unless `quiet`.
 
-    `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
-    targets that have no other part. `shifts` are further test sets of the source, `images` the
-    numbers of test images. `distances` is the file of distances between datasets that
-    `data distance` writes; in a study's folder it is found by itself. `analysis` adds analyses of
-    your own, MODULE:NAME of an `anynet_study.analysis.Analysis`. `options` are the fields of
+    `source` names the dataset that the others are compared with: all of them are its targets that
+    have no other part. `roles` replaces what a store says of its datasets. `shifts` are further
+    test sets of the source, `images` the numbers of test images. `distances` is the file of
+    distances between datasets that `data distance` writes; in a study's folder it is found by
+    itself. `analysis` adds analyses of your own, MODULE:NAME of an
+    `anynet_study.analysis.Analysis`. `options` are the fields of
     `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
     evaluations, baseline, least_icc, unweighted, where.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.
 
     >>> errors = pd.DataFrame({"big": [30, 31, 33, 34, 36], "small": [10, 12, 11, 13, 15]})
-    >>> study = load(errors, "big", resamples=200)
+    >>> study = load(errors, source="big", resamples=200)
     >>> study.table("correlations")[["source", "target", "estimate", "n"]].round(2)
       source target  estimate  n
     0    big  small       0.9  5
@@ -100,6 +102,9 @@ def load(
             *(("errors", error_columns), ("ignore_rows", ignore_rows)),
         )
     }
+    if source and roles not in (None, "", source):
+        raise UserError("load: source and roles are both given; roles names the source, too")
+    roles = roles or source or None
     if isinstance(columns, str):
         raise UserError(f"columns: {columns!r} is a text; needed is a dict, as {{'model': 'name'}}")
     known = [option.name for option in fields(Options)]
@@ -126,26 +131,26 @@ def load(
         encoding=encoding,
         **lists,
     )
-    if isinstance(source, pd.DataFrame):
-        study = _of_table("table", described(source, said, asked.declared), asked, chosen, quiet)
-    elif isinstance(source, str | Path) and is_table(Path(source)):
-        study = _of_file(Path(source), asked, chosen, said, quiet)
-    elif not isinstance(source, str | Path | ResultStore):
-        kind = type(source).__name__
+    if isinstance(study, pd.DataFrame):
+        found = _of_table("table", described(study, said, asked.declared), asked, chosen, quiet)
+    elif isinstance(study, str | Path) and is_table(Path(study)):
+        found = _of_file(Path(study), asked, chosen, said, quiet)
+    elif not isinstance(study, str | Path | ResultStore):
+        kind = type(study).__name__
         raise UserError(f"load: a {kind}; needed is a path, a DataFrame or a ResultStore")
     else:
-        study = _of_store(source, asked, chosen, converted=said != ImportOptions())
-    count = study.errors.shape[1]
+        found = _of_store(study, asked, chosen, converted=said != ImportOptions())
+    count = found.errors.shape[1]
     if (pairs := count * (count - 1) // 2) > MANY_PAIRS and not quiet:
         told = f"{count} datasets are {pairs:,} pairs, and tables of all pairs take long"
         print(f"note: {told}: --table or --figure chooses", file=sys.stderr)
-    study.analyses = known_analyses([analysis] if isinstance(analysis, str) else analysis)
-    if chosen.method == "kendall" and study.weights is not None:
+    found.analyses = known_analyses([analysis] if isinstance(analysis, str) else analysis)
+    if chosen.method == "kendall" and found.weights is not None:
         raise UserError(
             "--method: kendall takes no weights, which the architectures have; legal: spearman, "
             "pearson, or kendall with --unweighted"
         )
-    return study
+    return found
 
 
 def study_of(name: str, options: Options = Options(), **known: Any) -> Study:  # noqa: B008 - frozen

@@ -42,7 +42,7 @@ def over_targets(study: Study) -> pd.DataFrame:
 
 
 def arrange(table: pd.DataFrame) -> pd.DataFrame:
-    """Put both ends of an interval in one cell."""
+    """Put both ends of an interval in one cell; of one proxy it is not said which is the best."""
 
     def cells(name: str) -> pd.Series:
         ends = zip(table[f"{name}_low"], table[f"{name}_high"], strict=True)
@@ -54,7 +54,7 @@ def arrange(table: pd.DataFrame) -> pd.DataFrame:
     place = shown.columns.get_loc("high") + 1
     shown.insert(place, "random", cells("random"))
     shown.insert(place + 1, "new", cells("new"))
-    return shown
+    return shown if table["proxy"].nunique() > 1 else shown.drop(columns="best")
 
 
 OF_TARGETS = sources("architectures", "targets")
@@ -148,7 +148,8 @@ OVER_TARGETS = Analysis[Study](
     ),
     needs=("roles",),
     headings={"estimate": "average", "random": "targets at random", "new": "a new target"}
-    | {"between_std": "std between", "without": "most without", "estimate_without": "average then"}
+    | {"between_std": "std between", "without": "target left out"}
+    | {"estimate_without": "average without it"}
     | {"best": "is the best"},
     arrange=arrange,
     say=lambda study, table: of_further_targets(table),
@@ -160,8 +161,8 @@ OVER_TARGETS = Analysis[Study](
     note=(
         "The interval of “average” is for exactly these targets; that of “targets at random” is "
         "for the average over all targets of which these are a sample. “A new target”: the range "
-        "in which the correlation with one further target is to be expected. “Most without”: the "
-        "target whose removal changes the average most; “average then”: the average without it. "
+        "in which the correlation with one further target is to be expected. “Target "
+        "left out”: the one without which the average changes most. "
         "“Proxies freed of noise”: each correlation is divided by the root of the proxy's "
         "reliability, so that no proxy loses for being noisy."
     ),

@@ -56,7 +56,8 @@ def match(study: Study) -> pd.DataFrame:
 def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
     """Class counts beside the names; the average only where it is of several targets.
 
-    A source that is itself closest is called so, and has no difference to itself.
+    A source that is itself closest is called so, and has no difference to itself; where it is so to
+    every target, nothing but its own correlation is there.
     """
 
     def named(name: str, classes: str) -> pd.Series:
@@ -71,6 +72,9 @@ def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
     itself = shown[["difference", *DIFFERENCE_ENDS]].eq(0).all(axis="columns")
     shown.loc[itself & shown["member"].ne(""), "member"] = "the source itself"
     shown.loc[itself, ["difference", *DIFFERENCE_ENDS]] = np.nan
+    if itself.all():
+        member = [name for name in shown if name.startswith(("member", "rho_member", "difference"))]
+        return shown.drop(columns=member)
     return shown
 
 
@@ -300,6 +304,11 @@ def proxies(study: Study) -> pd.DataFrame:
     return apr.best_proxies(study.errors, study.roles, **study.weighted)
 
 
+def compared(table: pd.DataFrame) -> pd.DataFrame:
+    """The table of proxies for people: of one proxy nothing says whether it is the best."""
+    return table if table["proxy"].nunique() > 1 else table.drop(columns="best")
+
+
 OF_CHOSEN = sources("architectures", "choice")
 IS_USEFUL = Kind(
     name="is useful",
@@ -412,6 +421,7 @@ PROXIES = Analysis[Study](
     needs=("roles",),
     headings={"estimate": "correlation", "best": "is the best", "quarter": "", "shared": ""}
     | {"quarter_rho": "in its best quarter", "top": "best", "overlap": "share found"},
+    arrange=compared,
     figures=(
         StudyFigure(
             name="proxies",

@@ -60,6 +60,8 @@ ANALYSES: dict[str, Analysis[Study]] = {
         configurations.POPULATION,
     )
 }
+#: The short answer has at most so many sentences and tables.
+MOST_SENTENCES, MOST_TABLES = 5, 3
 #: The names of all that have a table, and of all figures.
 TABLES = tuple(name for name, analysis in ANALYSES.items() if analysis.table)
 FIGURES = tuple(figure.name for analysis in ANALYSES.values() for figure in analysis.figures)
@@ -93,7 +95,7 @@ def chosen_names(
 ) -> list[str]:
     """The names that an option NAME[,NAME...] chooses, or all; older names are understood.
 
-    Raises UserError, listing the legal ones, for a name that is none.
+    Raises UserError for a name that is none, with the nearest one, or else with all legal ones.
     """
     if told == "all":
         return [kind.name for kind in kinds]
@@ -101,9 +103,9 @@ def chosen_names(
     names = [name.strip() for name in told.split(",")]
     for name in names:
         if name not in known:
-            legal = ", ".join(kind.name for kind in kinds)
-            told = f"unknown {name!r}{nearest(name, known)}"
-            raise UserError(f"{option}: {told}; choose from {legal}, all")
+            legal = [*(kind.name for kind in kinds), "all"]
+            told = nearest(name, known) or f"; choose from {', '.join(legal)}"
+            raise UserError(f"{option}: unknown {name!r}{told}")
     return [known[name] for name in names]
 
 
@@ -191,3 +193,39 @@ def findings(study: Study) -> list[TopicFindings]:
             said.setdefault(topic, []).extend(sentences(claims, analysis.says))
             shown.setdefault(topic, analysis.section)
     return [TopicFindings(topic, shown[topic], found) for topic, found in said.items() if found]
+
+
+def conclusions(study: Study) -> list[str]:
+    """The answer in at most five sentences: the first one of each topic, then further ones.
+
+    It rests on tables that were made, as `findings`.
+    """
+    found = findings(study)
+    order = sorted(
+        (place, number)
+        for number, topic in enumerate(found)
+        for place in range(len(topic.sentences))
+    )[:MOST_SENTENCES]
+    shown = {(number, place) for place, number in order}
+    return [
+        sentence
+        for number, topic in enumerate(found)
+        for place, sentence in enumerate(topic.sentences)
+        if (number, place) in shown
+    ]
+
+
+def answering(study: Study) -> list[str]:
+    """The names of at most three tables, of those that were made, which the answer rests on.
+
+    One of each topic, the most important first; with all correlations where that leaves room.
+    """
+    topics = [found.topic for found in findings(study)]
+    first: dict[str, str] = {}
+    for name in study.tables:
+        if study.analyses[name].say:
+            first.setdefault(study.analyses[name].topic or study.analyses[name].title, name)
+    names = [first[topic] for topic in topics if topic in first][:MOST_TABLES]
+    if len(names) < MOST_TABLES and "correlations" in study.tables:
+        names.insert(0, "correlations")
+    return names

@@ -150,7 +150,8 @@ def _legend(
 ) -> None:
     """Name the curves, with their counts, and say what the bands are."""
     handles = [Line2D([], [], linewidth=1.4, **_look(number)) for number in range(len(counts))]
-    labels = [wording.shorten(name, 28) + count for name, count in counts.items()]
+    shown = zip(wording.shortened(counts, 28), counts.values(), strict=True)
+    labels = [name + count for name, count in shown]
     columns = 2 if max(map(len, labels)) < 24 else 1
     if drawn.own:
         height = drawn.figure.get_figheight() + 0.15 * -(-len(labels) // columns)

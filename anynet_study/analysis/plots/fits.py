@@ -260,7 +260,7 @@ def effective_robustness_grid(
     line = "-" if grouped else "none"
     shown = [{"linestyle": line, "markersize": 4, **look} for look in looks.values()]
     handles = [Line2D([], [], **look) for look in shown]
-    labels = [*(wording.shorten(name, 26) for name in looks), "trend of the baseline"]
+    labels = [*wording.shortened(looks, 26), "trend of the baseline"]
     handles.append(Line2D([], [], color=style.BLACK, linewidth=1))
     if any(equal):
         handles, labels = [*handles, Line2D([], [], **EQUAL)], [*labels, "equal"]

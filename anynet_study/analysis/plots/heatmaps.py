@@ -48,7 +48,7 @@ def correlation_heatmap(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     width = style.ONE_COLUMN if len(names) <= 4 else style.TWO_COLUMNS * 0.75
     width = style.own_width(style.TWO_COLUMNS if len(names) > 6 else width)
     drawn = style.one_panel(width, width * 0.86, ax)
-    shown = [wording.shorten(name, 20) for name in names]
+    shown = wording.shortened(names, 20)
     _colour(drawn.first, values, wording.coefficient(table), shown, square=True)
     cell = 72 * min(width * 0.66, width - NAMED) / len(names)
     if cell >= WITH_SHORT and len(names) <= MOST_NUMBERS:
@@ -106,7 +106,7 @@ def _colour(axes: Axes, values: pd.DataFrame, label: str, rows: Sequence[str], *
         vmax=1,
         cmap=style.DIVERGING,
         cbar_kws={"label": label, "shrink": 0.8},
-        xticklabels=[wording.shorten(name, 20) for name in values.columns],
+        xticklabels=wording.shortened(values.columns, 20),
         yticklabels=list(rows),
         **({"linewidths": 0.5} | look),
     )

@@ -23,7 +23,8 @@ def _ordered(table: pd.DataFrame, family: Mapping[str, int] | None) -> dict[str,
     classes = dict(family or {})
     names = sorted(dict.fromkeys(table["proxy"]), key=lambda name: -classes.get(name, 0))
     of = {name: f" ({classes[name]} classes)" if classes.get(name) else "" for name in names}
-    return {name: wording.shorten(name, 24) + of[name] for name in names}
+    shown = zip(names, wording.shortened(names, 24), strict=True)
+    return {name: label + of[name] for name, label in shown}
 
 
 @style.styled
@@ -182,8 +183,8 @@ def cost_grid(
         panel.set(title=wording.counted(target, rows["n"]), xlabel=f"cost ({unit})")
     drawn.label_left(f"{wording.coefficient(table)} with the target")
     handles = [Line2D([], [], linestyle="none", markersize=4.5, **look) for look in looks.values()]
-    labels = [wording.shorten(proxy, 24) for proxy in looks]
-    drawn.legend(handles, labels, title="filled: none that costs as little is better")
+    labels = wording.shortened(looks, 24)
+    drawn.legend(handles, labels, title="filled: no proxy that costs as little or less is better")
     return drawn.figure
 
 

@@ -38,7 +38,7 @@ def rank_preservation_chart(ranks: pd.DataFrame, ax: Axes | None = None) -> Figu
         names = [*first["architecture"]]
     width = min(style.TWO_COLUMNS, style.ONE_COLUMN + 0.9 * max(len(datasets) - 2, 0))
     width = style.own_width(width)
-    labels = [wording.shorten(name, 18) for name in datasets]
+    labels = wording.shortened(datasets, 18)
     crowded = max(map(len, labels)) * style.CHARACTER * len(datasets) > 0.7 * width
     height = max(2.2, 1.0 + 0.16 * len(names)) + 0.8 * crowded
     drawn = style.one_panel(width, height, ax)
@@ -56,8 +56,8 @@ def rank_preservation_chart(ranks: pd.DataFrame, ax: Axes | None = None) -> Figu
     turned: dict[str, Any] = {"rotation": 60, "ha": "right", "fontsize": 6} if crowded else {}
     axes.set_xticks(range(len(datasets)), labels, **turned)
     axes.set_xlim(-0.35, len(datasets) - 0.65)
-    labelled = zip(first["architecture"], first["rank"], strict=True)
-    ranked = [f"{wording.shorten(name, 24)}  {rank}" for name, rank in labelled]
+    labelled = zip(wording.model_labels(first["architecture"], 24), first["rank"], strict=True)
+    ranked = [f"{name}  {rank}" for name, rank in labelled]
     axes.set_yticks(chosen + 1, ranked, fontsize=6)
     best = f"; in colour: the {len(looks)} best of them on {labels[0]}"
     axes.set_title(f"{count}{best if len(looks) < len(names) else ''}")
@@ -81,8 +81,8 @@ def shift_rank_chart(table: pd.DataFrame, top: int = NAMED, ax: Axes | None = No
     mean = axes.hlines(places, *ends, color=style.BLUE, linewidth=2.2)
     look: dict[str, Any] = {"color": style.ORANGE, "markersize": 4, "mec": "black", "mew": 0.3}
     (ranks,) = axes.plot(rows["rank"], places, "o", **look)
-    named = zip(rows["architecture"], rows["mean"], strict=True)
-    names = [f"{wording.shorten(name, 26)} ({wording.number(error, 1)}%)" for name, error in named]
+    named = zip(wording.model_labels(rows["architecture"], 26), rows["mean"], strict=True)
+    names = [f"{name} ({wording.number(error, 1)}%)" for name, error in named]
     axes.set_yticks(places, names, fontsize=6)
     axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=RANK)
     axes.set_xlim(left=0.5)

@@ -6,6 +6,8 @@ missing, as in a table read from a file, it counts as Spearman's, 95% and unweig
 """
 
 import math
+import re
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -17,6 +19,10 @@ COEFFICIENTS = {
     "kendall": ("Kendall's", "τ", "rank correlation"),
 }
 """Whose coefficient, its letter and what it is, by method."""
+
+
+#: The id of an architecture, which tells people nothing.
+ID = re.compile("[0-9a-f]{16}")
 
 
 def symbol(method: str) -> str:
@@ -62,6 +68,60 @@ def shorten(text: object, limit: int) -> str:
         return line
     tail = (limit - 1) // 2
     return line[: limit - 1 - tail] + "…" + line[len(line) - tail :]
+
+
+def shortened(names: Iterable[object], limit: int) -> list[str]:
+    """Shorten names as `shorten` does, but no two different ones to the same text.
+
+    Of those that would be, what tells them apart stays; where that is too long, the whole name.
+    """
+    lines = [" ".join(str(name).split()) for name in names]
+    alike: dict[str, list[str]] = {}
+    for line in dict.fromkeys(lines):
+        alike.setdefault(shorten(line, limit), []).append(line)
+    labels: dict[str, str] = {}
+    for text, group in alike.items():
+        labels |= _told_apart(group, text, limit)
+    distinct = len(labels) == len({*lines})  # or labels of two groups would be the same
+    chosen = {line: label for label, line in labels.items()} if distinct else {}
+    return [chosen.get(line, line) for line in lines]
+
+
+def model_labels(names: Iterable[object], limit: int) -> list[str]:
+    """The `shortened` names of models; nothing for those that have only an id."""
+    texts = [str(name) for name in names]
+    named = [name for name in texts if not ID.fullmatch(name)]
+    labels = dict(zip(named, shortened(named, limit), strict=True))
+    return [labels.get(name, "") for name in texts]
+
+
+def _told_apart(names: list[str], text: str, limit: int) -> dict[str, str]:
+    """These names, which are all shortened to `text`, by a label of its own for each."""
+    if len(names) == 1:
+        return {text: names[0]}
+    begin = _common(names)
+    while begin and names[0][begin - 1].isalnum():  # whole words tell more than single letters
+        begin -= 1
+    end = _common([name[begin:][::-1] for name in names])
+    while end and names[0][len(names[0]) - end].isalnum():
+        end -= 1
+    labels = {}
+    for name in names:
+        core = name[begin : len(name) - end]
+        room = max(0, limit - len(core) - 2)
+        head, tail = name[: min(begin, room - room // 2)], name[len(name) - min(end, room // 2) :]
+        tail = tail if min(end, room // 2) else ""
+        label = (
+            f"{head}{'…' if begin > len(head) else ''}{core}{'…' if end > len(tail) else ''}{tail}"
+        )
+        labels[label if len(label) <= limit else name] = name
+    return labels
+
+
+def _common(names: list[str]) -> int:
+    """How many characters all names begin with."""
+    columns = enumerate(zip(*names, strict=False))
+    return next((at for at, column in columns if len({*column}) > 1), min(map(len, names)))
 
 
 def counted(name: str, n: pd.Series, limit: int = 24) -> str:

@@ -206,7 +206,8 @@ def _matrix(study: Study, datasets: list[str]) -> Data | None:
     for number, name in enumerate(datasets):
         for other in datasets[number + 1 :]:
             estimate = found.get((name, other))
-            pairs.append([None] * 3 + [0] if estimate is None else _short(np.round(estimate, 3)))
+            # Rounded once more where it is shown: three decimals would sometimes show another end.
+            pairs.append([None] * 3 + [0] if estimate is None else _short(np.round(estimate, 6)))
     return {"names": datasets, "pairs": pairs}
 
 

@@ -73,9 +73,16 @@ def plain_grid(
 
 
 def _says_nothing(name: str, table: pd.DataFrame) -> bool:
+    """Tell whether people are spared a column: that of one text, or of numbers of which none is
+    known, beside others that are.
+    """
     if name == "scale":  # remarks say it
         return "scale" in table.attrs
-    return name == "note" and bool(table[name].eq("").all())
+    if name == "note":
+        return bool(table[name].eq("").all())
+    numbers = table.select_dtypes("float")
+    is_bare = name in numbers and not {f"{name}_low", f"{name}_high"} & set(table)
+    return is_bare and bool(numbers[name].isna().all() and numbers.notna().any(axis=None))
 
 
 def merge_repeats(grid: Grid) -> Grid:

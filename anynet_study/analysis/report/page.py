@@ -25,9 +25,9 @@ from anynet_study.analysis.report.drawing import DrawnFigure, draw_figures, remo
 from anynet_study.analysis.report.explore import explore_data
 from anynet_study.analysis.report.grid import WHY_NO_INTERVAL, Grid, grid_of
 from anynet_study.analysis.report.headline import headline_of
-from anynet_study.analysis.report.summary import Summary, summarise
+from anynet_study.analysis.report.summary import Summary, summarise, summarise_table
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import DoesNotApplyError, UserError, counted
+from anynet_study.core.errors import DoesNotApplyError, counted
 from anynet_study.core.files import updating_folder, write_text
 from anynet_study.core.sheets import csv_text
 
@@ -102,12 +102,10 @@ def write_report(
     compared with this one, dataset by dataset.
 
     Raises:
-        UserError: the study has no results store, or a figure's name is unknown.
+        UserError: a figure's name is unknown.
     """
-    if study.store is None:
-        raise UserError(f"{study.name}: a report is of a study or its results.h5")
     with study:  # one state of the store, even if it is collected again meanwhile
-        summary = summarise(study.store)
+        summary = summarise_table(study) if study.store is None else summarise(study.store)
         study.make(study.known_tables)
         study.read_all()
     own = [name for name in study.known_figures if name not in (*FIGURES, *figures)]
@@ -314,9 +312,10 @@ def _provenance(study: Study, summary: Summary) -> PageSection:
         blocks.append(Block(text=said, code="anynet-study run sweep.yaml"))
         blocks.append(Block(code=summary.sweep, code_title="The sweep"))
     text = (
-        "To make only this report again: anynet-study report, with the study's name or its "
-        f"results.h5. The intervals are made with seed {study.options.seed}. Tables in full "
-        "precision are beside this page, in tables/*.csv. Figures for a paper: anynet-study plot."
+        "To make only this report again: anynet-study report, with the study's name, its "
+        f"results.h5 or the table. The intervals are made with seed {study.options.seed}. Tables "
+        "in full precision are beside this page, in tables/*.csv. Figures for a paper: "
+        "anynet-study plot."
     )
     heading = "Provenance, and how to make this again"
     return PageSection("provenance", "Provenance", heading, "", [*blocks, Block(text=text)])

@@ -8,7 +8,9 @@ import pandas as pd
 import yaml
 
 from anynet_study.analysis.apr import exclusions
+from anynet_study.analysis.study import Study
 from anynet_study.core.progress import duration
+from anynet_study.core.provenance import code_version
 from anynet_study.design_space import origin
 from anynet_study.store import Publication, ResultStore, mixed_backends
 
@@ -65,6 +67,50 @@ def summarise(store: ResultStore) -> Summary:
         versions=_versions(store, planned_runs),
         sweep=shown.sweep(provenance.get("sweep", "")),
         created=provenance.get("created", ""),
+    )
+
+
+def summarise_table(study: Study) -> Summary:
+    """The facts of a table of errors, which says little of how they were made."""
+    errors, roles = study.errors, study.known("roles")
+    known = study.known("datasets")
+    datasets = pd.DataFrame({"dataset": errors.columns}) if known is None else known
+    names = [str(name) for name in datasets["dataset"]]
+    role, classes = dict[str, str](), dict[str, int]()
+    if roles:
+        role = dict.fromkeys(roles.targets, "target") | dict.fromkeys(roles.family, "family")
+        role[roles.source] = "source"
+        classes = {name: count for name, count in (roles.family | roles.targets).items() if count}
+    told: dict[str, list[Any]] = {
+        "role": [role.get(name, "") for name in names],
+        "base": [""] * len(names),
+    }
+    told["metric"] = [study.metrics.get(name, "") for name in names]
+    told["classes"] = [classes.get(name) for name in names]
+    unknown = ("train_images", "test_images", "epochs", "chance")
+    told |= {name: [None] * len(names) for name in unknown}
+    datasets = datasets.assign(**{name: it for name, it in told.items() if name not in datasets})
+    return Summary(
+        name=study.name,
+        question="",
+        architectures=len(errors),
+        datasets=datasets,
+        runs=pd.DataFrame(),
+        failures=pd.DataFrame(),
+        exclusions=exclusions(errors) if len(errors.columns) else pd.DataFrame(),
+        problems=[],
+        planned=None,
+        recorded=int(errors.notna().to_numpy().sum()),
+        failed=0,
+        compute="",
+        sampling=describe_sampling(""),
+        versions={
+            "table": study.name,
+            "values": study.inputs.read_as,
+            "code of the report": code_version(),
+        },
+        sweep="",
+        created="",
     )
 
 

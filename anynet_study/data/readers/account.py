@@ -94,5 +94,5 @@ def _unused(source: Source, listing: Listing) -> dict[str, int]:
     for path, _, name in source.tree.below():
         if not path.startswith(prefix) or path[len(prefix) :] not in used:
             found[PurePosixPath(name).suffix.lower() or "without ending"] += 1
-    found["of systems, or ignored"] = sum(folder.litter for folder in source.tree.walk())
+    found["ignored, or of operating systems"] = sum(folder.litter for folder in source.tree.walk())
     return {kind: count for kind, count in found.most_common() if count}

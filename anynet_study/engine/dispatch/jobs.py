@@ -37,7 +37,7 @@ class ListedJob:
     #: Its runs, and those of them that are recorded by now, by whichever job.
     runs: int
     recorded: int
-    #: Why it waits, or how it ended with runs left.
+    #: Why it waits, or how it ended with runs left, or with runs that failed.
     note: str
 
 
@@ -58,16 +58,23 @@ def list_jobs(
         else:
             end = ending(study.logs, job)
             host, note = (end.host, end.words) if end else ("", "never began")
+            host = host or ("" if job.cluster == "slurm" else job.host)
             state = "ended"
             if done == len(job.runs) and not note:
                 state = "done"
             elif live is None and done < len(job.runs):
                 state, note = "unknown", ""
+            if state == "done" and (failed := _failed(job, recorded)):
+                note = f"{failed} failed"
             if state == "ended":
                 note = note or "its log says why"
                 note += "; by now all its runs are recorded" * (done == len(job.runs))
         listed.append(ListedJob(job.job_id, state, host, len(job.runs), done, note))
     return listed
+
+
+def _failed(job: SubmittedJob, recorded: Recorded) -> int:
+    return sum(recorded.runs.get(run_id) == "failed" for run_id in job.runs)
 
 
 def _is_over(run_id: str, job: SubmittedJob, recorded: Recorded) -> bool:

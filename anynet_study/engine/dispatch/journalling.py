@@ -145,11 +145,17 @@ def training_steps(
 
 
 def record_of(
-    run: PlannedRun, trained: Trained, seconds: float, engine: Engine, scores: str
+    run: PlannedRun,
+    trained: Trained,
+    seconds: float,
+    engine: Engine,
+    scores: str,
+    function_digest: str = "",
 ) -> RunRecord:
     """The row of a run that was trained.
 
-    `seconds`: in this process; `scores`: the digest of those that were kept, or "".
+    `seconds`: in this process; `scores`: the digest of those that were kept, or "";
+    `function_digest`: of the source of the function that made the network, or "".
     """
     outcome, several = trained.outcome, trained.backends
     mixed = f"trained by several backends: {', '.join(several)}" if len(several) > 1 else ""
@@ -165,6 +171,7 @@ def record_of(
         seconds=seconds + trained.seconds_before,
         started=trained.started,
         scores=scores,
+        function_digest=function_digest,
     )
 
 
@@ -181,7 +188,12 @@ def save_scores(path: Path, trainer: Trainer) -> str:
 
 
 def failure_of(
-    run: PlannedRun, error: Exception, seconds: float, engine: Engine, backend: Backend
+    run: PlannedRun,
+    error: Exception,
+    seconds: float,
+    engine: Engine,
+    backend: Backend,
+    function_digest: str = "",
 ) -> RunRecord:
     """The row of a run that raised `error`: a failure is a record too."""
     name = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
@@ -193,6 +205,7 @@ def failure_of(
         error=float("nan"),
         seconds=seconds,
         started=time.time() - seconds,
+        function_digest=function_digest,
     )
 
 

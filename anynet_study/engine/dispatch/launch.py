@@ -155,6 +155,11 @@ def check_may_begin(study: OpenStudy, allowed: Allowed) -> None:
         raise UserError(
             f"{folder.folder}: {why}; to train all of them again, beside the old ones: --changed"
         )
+    if not allowed.changed and (edited := study.edited_functions(recorded)):
+        raise UserError(
+            f"{folder.folder}: {edited}; if it makes the same networks, go on with --changed; to "
+            "train all of them as it is now, give the study another name: name=..."
+        )
     if not allowed.changed and (changes := study.changes(recorded)):
         raise UserError(
             f"{folder.folder} holds a study of another sweep: {changes}; to go on with the changed "

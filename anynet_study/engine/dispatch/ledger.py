@@ -28,6 +28,7 @@ from anynet_study.engine.dispatch.slurm.commands import WAITING, QueuedJob, queu
 from anynet_study.engine.dispatch.worker_state import (
     SILENT,
     process_mark,
+    seems_to_live,
     silence,
     this_system,
     time_at,
@@ -311,7 +312,11 @@ def live_jobs(study: StudyFolder, recorded: Collection[str] = ()) -> list[LiveJo
         if entry.cluster == "slurm":
             in_slurm.append(entry)
             continue
-        jobs = (job for job in entry.jobs() if _lives(job, study.logs, now))
+        jobs = (
+            job
+            for job in entry.jobs()
+            if (job.process if job.is_of_here else seems_to_live(study.logs, job.job_id, now))
+        )
         live += [LiveJob(job, "running", job.started, job.host) for job in jobs]
     tasks = {entry.token: entry for entry in in_slurm if entry.token}
     for job_id, line in queued_jobs().items() if tasks else ():
@@ -320,14 +325,6 @@ def live_jobs(study: StudyFolder, recorded: Collection[str] = ()) -> list[LiveJo
             if not ended.issuperset(job.runs):
                 live.append(_live(job, line))
     return live
-
-
-def _lives(job: SubmittedJob, logs: Path, now: float) -> bool:
-    """Tell whether a worker that is none of Slurm's lives; `now`: `time_at` the folder of logs."""
-    if job.is_of_here:
-        return job.process is not None
-    quiet = silence(logs, job.job_id, now)
-    return quiet is not None and quiet < SILENT
 
 
 def adopt(folder: Path) -> None:

@@ -82,7 +82,7 @@ def start_worker(
 
 def start_workers(study: StudyFolder, sweep: Sweep, runs: int) -> list[LocalWorker]:
     """Start as many workers as this machine carries, which outlive this process."""
-    code = take(study.code)
+    code = take(study.code, own=study.own_sources())
     return [start_worker(study, code, it) for it in range(min(local_workers(sweep), runs))]
 
 
@@ -132,7 +132,8 @@ class _LocalTraining:
 
     def follow(self, count: int) -> None:
         """Keep so many workers at the study until they, and all others, have nothing to do."""
-        code, self._killed = take(self.study.code), out_of_memory_kills()
+        code = take(self.study.code, own=self.study.own_sources())
+        self._killed = out_of_memory_kills()
         workers = [self._start(code, number) for number in range(count)]
         try:
             while workers or ledger.live_jobs(self.study):

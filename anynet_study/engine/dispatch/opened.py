@@ -29,7 +29,7 @@ from anynet_study.engine.planning import (
     make_plan,
     plan_of,
 )
-from anynet_study.engine.study_folder import StudyFolder, sample
+from anynet_study.engine.study_folder import StudyFolder, functions_now, sample
 from anynet_study.engine.sweep import Sweep
 from anynet_study.engine.training import SEMANTICS
 from anynet_study.store import OnlyInStore, journals_in, run_batches
@@ -63,6 +63,9 @@ class OpenStudy:
             keep_labels(dataset, self.folder.datasets)
         if digests := self.plan.digests:
             write_text(self.folder.digests_file, json.dumps(digests, indent=1))
+        if functions := functions_now(self.population):
+            known = {**self.folder.functions(), **functions}
+            write_text(self.folder.functions_file, json.dumps(known, indent=1))
         # Last: it says that the copies are there.
         write_text(self.folder.launched_file, self.sweep.to_yaml())
 
@@ -137,6 +140,24 @@ class OpenStudy:
                         f"(semantics {then}, now {SEMANTICS}: see the change log)"
                     )
         return ""
+
+    def edited_functions(self, recorded: Recorded) -> str:
+        """Which functions have another source than the study's finished runs of them; "" if none.
+
+        Edits of a function whose runs all failed, or none is recorded, change no result.
+        """
+        now, said = functions_now(self.population), []
+        for name, digest in self.folder.functions().items():
+            network = dict(zip(self.population.names, self.population.ids, strict=True)).get(name)
+            done = [
+                run.run_id
+                for run in self.plan
+                if run.architecture == network
+                and recorded.runs.get(run.run_id, "failed") != "failed"
+            ]
+            if done and now.get(name, digest) != digest:
+                said.append(f"the source of {name} has changed since {counted(len(done), 'run')}")
+        return "; ".join(said)
 
     def changes(self, recorded: Recorded) -> "Changes | None":
         """Return what the sweep changes of the study; None where every run of it stays in use."""

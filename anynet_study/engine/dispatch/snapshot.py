@@ -1,20 +1,28 @@
-"""The package's source as it was at launch: what workers import, whatever is edited later."""
+"""The source as it was at launch, the package's and a user's own: what workers import.
+
+Whatever is edited later. A user's own are the modules of functions that make networks, and those
+that these import, if nobody installed them.
+"""
 
 import hashlib
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from anynet_study.core import provenance
 from anynet_study.core.errors import UserError
 from anynet_study.core.files import naming, replacing_folder
 
+NO_FILES: Mapping[str, Path] = MappingProxyType({})
+
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A copy of the package, in a folder named by its content."""
+    """A copy of the package and of a user's own modules, in a folder named by its content."""
 
     #: What is put before all else on Python's path; it holds the folder `anynet_study`.
     folder: Path
@@ -38,38 +46,46 @@ class Snapshot:
         return {"PYTHONPATH": os.pathsep.join(path), "PYTHONSAFEPATH": "1"}
 
 
-def snapshot(folder: Path, package: Path = provenance.PACKAGE) -> Snapshot:
-    """Return where in `folder` the snapshot of the package as it is now is, or will be."""
+def snapshot(
+    folder: Path, package: Path = provenance.PACKAGE, own: Mapping[str, Path] = NO_FILES
+) -> Snapshot:
+    """Return where in `folder` the snapshot of the package as it is now is, or will be.
+
+    `own`: further files that are in it, by their places on Python's path (`own_sources`).
+    """
     digest = hashlib.sha256(provenance.code_version().encode())
-    for path in _sources(package):
+    for name, path in _sources(package, own).items():
         content = path.read_bytes()
-        digest.update(f"\0{path.relative_to(package)}\0{len(content)}\0".encode())
+        digest.update(f"\0{name}\0{len(content)}\0".encode())
         digest.update(content)
     return Snapshot(folder / digest.hexdigest()[:16])
 
 
-def take(folder: Path, package: Path = provenance.PACKAGE) -> Snapshot:
+def take(
+    folder: Path, package: Path = provenance.PACKAGE, own: Mapping[str, Path] = NO_FILES
+) -> Snapshot:
     """Copy the package as it is now, unless that was done before; complete once it is there.
 
+    With the files `own`, as in `snapshot`.
     Of several snapshots, the one taken last has changed last (`StudyFolder.remove_litter`).
     """
-    made = snapshot(folder, package)
+    made = snapshot(folder, package, own)
     if made.folder.exists():
         copy = made.folder / package.name
         told = (copy / provenance.VERSION_FILE).read_text(encoding="utf-8", errors="replace")
-        if told == provenance.code_version() and snapshot(folder, copy) == made:
+        if told == provenance.code_version() and _as_it_is(copy) == made:
             os.utime(made.folder)
             return made
         print(f"{made.folder}: the snapshot has changed; it is made again", file=sys.stderr)
     with replacing_folder(made.folder) as temporary:
         temporary.chmod(0o700)  # what is executed is nobody else's to change
-        copy = temporary / package.name
-        for path in _sources(package):
-            target = copy / path.relative_to(package)
+        for name, path in _sources(package, own).items():
+            target = temporary / name
             target.parent.mkdir(parents=True, exist_ok=True)
             with naming(target):
                 target.write_bytes(path.read_bytes())
-        (copy / provenance.VERSION_FILE).write_text(provenance.code_version(), encoding="utf-8")
+        version = temporary / package.name / provenance.VERSION_FILE
+        version.write_text(provenance.code_version(), encoding="utf-8")
     return made
 
 
@@ -77,14 +93,32 @@ def check(folder: Path, package: Path = provenance.PACKAGE) -> None:
     """UserError if `package` is imported from a snapshot in `folder` that has changed."""
     held = package.parent
     of_study = held.parent.resolve() == folder.resolve()
-    if of_study and snapshot(folder, package).folder.name != held.name:
+    if of_study and _as_it_is(package).folder.name != held.name:
         raise UserError(f"{held}: the snapshot of the code has changed; launch the study again")
 
 
-def _sources(package: Path) -> list[Path]:
-    """The files that make the package, in an order of their own; not which version it is."""
-    files = (path for path in package.rglob("*") if path.is_file())
-    files = (path for path in files if path != package / provenance.VERSION_FILE)
-    # What Python compiles is written, under names that vanish, while others import the package.
-    files = (path for path in files if "__pycache__" not in path.relative_to(package).parts)
-    return sorted(path for path in files if path.suffix not in (".pyc", ".tmp"))
+def _as_it_is(copy: Path) -> Snapshot:
+    """The snapshot that holds the `copy` of a package, named by what it has in it now."""
+    held = copy.parent
+    own = {name: path for name, path in _files(held).items() if copy not in path.parents}
+    return snapshot(held.parent, copy, own)
+
+
+def _sources(package: Path, own: Mapping[str, Path]) -> dict[str, Path]:
+    """The files of a snapshot by their places in it, in an order of their own."""
+    files = {f"{package.name}/{name}": path for name, path in _files(package).items()}
+    files.pop(f"{package.name}/{provenance.VERSION_FILE}", None)  # which version it is, is known
+    return dict(sorted({**files, **own}.items()))
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """The files in a folder, by their places in it, without what Python compiles.
+
+    That is written, under names that vanish, while others import it.
+    """
+    files = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    return {
+        name.as_posix(): path
+        for name, path in files.items()
+        if "__pycache__" not in name.parts and path.suffix not in (".pyc", ".tmp")
+    }

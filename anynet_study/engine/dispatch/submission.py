@@ -123,7 +123,7 @@ def submit_to_slurm(
     took its time), down to one, and the first ones are queued. Raises WorkFailedError with its
     words where it takes none for another reason.
     """
-    site, code = Site.ask(), take(study.code)
+    site, code = Site.ask(), take(study.code, own=study.own_sources())
     tasks, longest = [], 0.0
     for job in pack_jobs(sweep.launch, runs):
         tasks.append(" ".join(run.run_id for run in job))
@@ -262,7 +262,9 @@ def first_script(
         there = StudyFolder(Path(name, *study.folder.absolute().parts[1:]))
         executor = slurm_executor(executor_for(there, sweep.launch), sweep, site, longest)
         count, pickle = min(max(1, site.array_size), tasks), there.logs / f"{TOKEN}.pkl"
-        array = array_of(executor, snapshot(there.code), TOKEN, count, pickle)
+        array = array_of(
+            executor, snapshot(there.code, own=study.own_sources()), TOKEN, count, pickle
+        )
         jobs = submitted_by(array, Task("", TOKEN), count)
         script = jobs[0].paths.submission_file.read_text(encoding="utf-8").replace(name, "")
         return executor.parameters, script

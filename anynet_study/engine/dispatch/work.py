@@ -28,10 +28,9 @@ from anynet_study.engine.dispatch.recorded import Recorded, Retries
 from anynet_study.engine.dispatch.snapshot import Snapshot, take
 from anynet_study.engine.dispatch.submission import Submitted
 from anynet_study.engine.dispatch.worker_state import (
-    SILENT,
     WorkerState,
     alive_file,
-    silence,
+    seems_to_live,
     time_at,
 )
 from anynet_study.engine.planning import PlannedRun, datasets_of, gpus_here
@@ -70,7 +69,9 @@ def submit_helpers(
     if executor is None or not runs:
         return Submitted(0, (), runs_left=len(runs))
     here = sweep.launch.cluster == "debug"
-    helper = Helper(str(study.folder.absolute()), None if here else take(study.code))
+    helper = Helper(
+        str(study.folder.absolute()), None if here else take(study.code, own=study.own_sources())
+    )
     most = 1 if here else sweep.launch.workers or MOST
     if isinstance(executor, submitit.LocalExecutor):  # it starts all at once, for two minutes
         most = min(most, local_workers(sweep))
@@ -133,8 +134,7 @@ def _is_free(study: StudyFolder) -> bool:
     left = {run_id for run_id in call.runs if not recorded.is_over(run_id, call.retries)}
     now = time_at(study.logs)
     for claim in study.claims.glob("*") if left else ():
-        quiet = silence(study.logs, Claimed.read(claim).job_id, now)
-        if quiet is not None and quiet < SILENT:
+        if seems_to_live(study.logs, Claimed.read(claim).job_id, now):
             left.discard(claim.stem)
     return bool(left)
 

@@ -13,6 +13,7 @@ import torch
 
 from anynet_study.core.errors import UserError
 from anynet_study.data import DatasetView
+from anynet_study.design_space import ForeignNetwork, Population
 from anynet_study.engine.dispatch.claims import Claims
 from anynet_study.engine.dispatch.failures import (
     Death,
@@ -47,7 +48,7 @@ from anynet_study.engine.planning import (
     load_views,
     make_plan,
 )
-from anynet_study.engine.study_folder import StudyFolder
+from anynet_study.engine.study_folder import StudyFolder, functions_now
 from anynet_study.engine.sweep import Launch, Sweep
 from anynet_study.engine.training import (
     Checkpoint,
@@ -94,6 +95,8 @@ class Assignment:
     plan: Plan
     recorded: Recorded
     device: torch.device
+    #: Digests of the source of a user's functions that make networks, by the function's name.
+    functions: Mapping[str, str]
 
     @classmethod
     def of(
@@ -109,7 +112,7 @@ class Assignment:
         `recorded`: what the journals hold, if they have been read. `run_ids`: plan only the rows of
         these runs (`plan_of`).
         """
-        views = load_views(sweep)
+        views, population = load_views(sweep), study.population()
         recorded = recorded or Recorded.read(study.journals)
         return cls(
             study=study,
@@ -118,7 +121,7 @@ class Assignment:
             evaluations=evaluations_by_dataset(sweep, views),
             plan=make_plan(
                 sweep,
-                study.population(),
+                population,
                 views,
                 judge=recorded.validation_error,
                 digests=study.digests(),
@@ -126,6 +129,7 @@ class Assignment:
             ),
             recorded=recorded,
             device=device,
+            functions=_checked_functions(study, population),
         )
 
     def runs_at_once(self, todo: Plan) -> int:
@@ -142,6 +146,20 @@ class Assignment:
             if (it.dataset, it.recipe) in todo_in
         ]
         return gpu_capacity(settings, free)
+
+
+def _checked_functions(study: StudyFolder, population: Population) -> dict[str, str]:
+    """Digests of the functions that make networks. UserError where one is not as at the launch."""
+    now = functions_now(population)
+    for name, launched in study.functions().items():
+        if now.get(name) != launched:
+            has = "is another" if name in now else "is not found here"
+            raise UserError(
+                f"network {name}: its source {has}, and {study.folder} was launched with that of "
+                f"digest {launched}{f' (here: {now[name]})' if name in now else ''}; launch the "
+                "study again, or give it another name"
+            )
+    return now
 
 
 def train_runs(
@@ -333,6 +351,12 @@ class Worker:
         if stopped is not None:
             raise stopped
 
+    def _function_digest(self, run: PlannedRun) -> str:
+        network = run.spec.architecture
+        if not isinstance(network, ForeignNetwork):
+            return ""
+        return self.assignment.functions.get(network.name, "")
+
     def _checkpoint(self, run: PlannedRun) -> Path:
         return self.assignment.study.checkpoints / f"{run.run_id}.pt"
 
@@ -430,7 +454,8 @@ class Worker:
         if completed and new and launch.scores:
             scores = save_scores(scores_file(study.results, run.run_id), trained.trainer)
         if new:
-            self.journals.append(record_of(run, trained, seconds, launch.engine, scores))
+            digest = self._function_digest(run)
+            self.journals.append(record_of(run, trained, seconds, launch.engine, scores, digest))
         self.journals.state.ends(run.run_id)
         self._checkpoint(run).unlink(missing_ok=True)
 
@@ -448,7 +473,7 @@ class Worker:
         slower = step_down(tried, error, recipe, device.type) if engine == "fast" else None
         if slower is None:
             backend = self._fitting(run, tried).backend
-            row = failure_of(run, error, seconds, engine, backend)
+            row = failure_of(run, error, seconds, engine, backend, self._function_digest(run))
             self.journals.append(row)
             return False
         self.options, given_up = slower

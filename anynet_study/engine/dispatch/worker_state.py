@@ -208,6 +208,12 @@ def silence(logs: Path, job_id: str, now: float) -> float | None:
     return None if said is None or said.left or not at else max(0.0, now - at)
 
 
+def seems_to_live(logs: Path, job_id: str, now: float) -> bool:
+    """Tell whether a job's worker gave a sign of life not long ago; `now` as for `silence`."""
+    quiet = silence(logs, job_id, now)
+    return quiet is not None and quiet < SILENT
+
+
 def remove_states(logs: Path, finished: Container[str]) -> None:
     """Remove the files of workers that ended, but for those killed at runs that are unfinished.
 

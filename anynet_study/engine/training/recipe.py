@@ -126,8 +126,8 @@ class Recipe(BaseModel):
     #: Of loss clip: length of the vectors by which images and texts are compared.
     embedding: int = Field(256, ge=2, le=65_536)
     #: How the network makes one number of each of its last maps: average, or gem, the generalised
-    #: mean, whose power is learned, from 3. Where weights are taken over, but not the head, the
-    #: power is not, either. Of networks that are no AnyNet: average, which means their own.
+    #: mean, whose power is learned, from 3. Where weights are taken over without the head, the
+    #: power begins anew, too. Of networks that are no AnyNet: average, which means their own.
     pooling: Literal["average", "gem"] = "average"
     #: In which numbers convolutions compute: float32, or bfloat16, where only they do. By
     #: default, what is quick on the device: float32 on a CPU, bfloat16 on a GPU that has it. On a

@@ -67,7 +67,7 @@ def run(*arguments: object, width: int = 80, expect: int = 0) -> str:
 
 @pytest.mark.slow
 def test_text_has_intervals_counts_and_what_is_left_out(study: Path) -> None:
-    text = run(study)
+    text = run(study, "--all")
     assert max(map(len, text.splitlines())) <= 80
     assert "toy: 16 architectures x 4 datasets" in text
     assert len(re.findall(r"-?\d\.\d\d \[-?\d\.\d\d, -?\d\.\d\d\]", text)) > 20
@@ -93,12 +93,50 @@ def test_configurations_of_any_number_of_stages(tmp_path: Path, fewest: int, mos
         assert f"{cell['mean']:.1f}±{cell['std']:.1f} ({best})" in text
 
 
-def test_tables_that_cannot_be_made_are_named_and_say_why_where_asked(wide: Path) -> None:
-    whole = run(wide)
+def sentences_and_titles(text: str) -> tuple[list[str], list[str]]:
+    """What `analyze` says as the answer, and the titles of the tables below it."""
+    _, answer = text.split("\nthe answer:\n")
+    said, *rest = answer.split("\n\n")
+    titles = [part.strip().splitlines()[0] for part in rest]
+    return [line for line in said.splitlines() if line.startswith("- ")], titles
+
+
+@pytest.mark.slow
+def test_the_answer_comes_in_few_sentences_and_with_the_tables_it_rests_on(study: Path) -> None:
+    said, titles = sentences_and_titles(run(study, width=500))
+    assert 1 <= len(said) <= 5
+    assert [title for title in titles if title.startswith(("Targets", "Proxies", "Correlation"))]
+    assert len([title for title in titles if ":" not in title or "Targets" in title]) <= 4
+    assert any(title.startswith("by --table NAME or --all: ") for title in titles)
+    concluded = [line.replace("−", "-") for line in load(study, resamples=100).conclusions]
+    assert concluded == [line[2:] for line in said]
+
+
+def test_a_source_without_a_family_is_not_its_own_closest_member(tmp_path: Path) -> None:
+    rows = np.arange(40)
+    errors = pd.DataFrame({"big": 20 + rows, "a": 25 + rows + rows % 3, "b": 22 + rows + rows % 5})
+    errors.rename_axis("model").to_csv(tmp_path / "board.csv")
+    path = tmp_path / "board.csv"
+    said, _ = sentences_and_titles(run(path, "--error", "--source", "big", width=120))
+    assert said[0] == "- The ranking of the architectures on big carries over to both targets."
+    assert len(said) <= 5
+    whole = run(path, "--error", "--source", "big", "--all", width=160)
+    assert "undecided" not in whole
+    assert "closest (classes)" not in whole
+    assert "no table" not in whole
+    beyond = whole[whole.index("The other targets as proxies") :]
+    assert "p of others (Holm)" not in beyond.split("\nAccuracies")[0], "no replicates, no p"
+    assert "no answer yet: no source dataset with targets is known; say --source" in " ".join(
+        run(path, "--error").split()
+    )
+
+
+def test_tables_that_cannot_be_made_say_why_where_asked(wide: Path) -> None:
+    whole = run(wide, "--all")
     assert max(map(len, whole.splitlines())) <= 80
     text = " ".join(whole.split())
     assert re.search("no table match, .*?: no source dataset with targets is known", text)
-    assert re.search("no table [^:]*noise[^:]*: --table NAME says why", text)
+    assert "noise" not in text
     assert "no replicates are known" not in text
     asked = " ".join(run(wide, "--table", "correlations,noise").split())
     assert "no table noise: no replicates are known" in asked

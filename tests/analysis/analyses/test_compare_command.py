@@ -144,7 +144,7 @@ def test_figures(typed: Type, tmp_path: Path) -> None:
 
 def test_what_two_spaces_share_is_told(typed: Type) -> None:
     told = typed("plain.csv", "again=plain.csv")
-    assert "plain and again share 40 models, which are taken for different ones but" in told.out
+    assert "plain and again share 40 models. Only the table of shared models compares" in told.out
 
 
 def test_models_that_two_spaces_share_are_compared_one_by_one(typed: Type) -> None:

@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,3 +34,30 @@ def test_an_estimate_has_no_more_decimals_than_its_interval_supports() -> None:
     assert wording.estimate(-0.0004, -0.04, 0.04) == "0.00 [−0.04, 0.04]"
     assert wording.estimate(0.002, 0.001, 0.003) == "0.002 [0.001, 0.003]"
     assert wording.estimate(0.012, -0.04, 0.06) == "0.01 [−0.04, 0.06]"
+
+
+MODELS = [
+    *(f"eva_large_patch14_{side}.in22k_ft_in22k_in1k" for side in (196, 336)),
+    *(f"tf_efficientnet_b{number}.ns_jft_in1k" for number in range(8)),
+    "resnet18",
+]
+
+
+@pytest.mark.parametrize("limit", [16, 22, 26])
+def test_two_names_never_share_a_label(limit: int) -> None:
+    labels = wording.shortened(MODELS, limit)
+    assert len({*labels}) == len(MODELS)
+    assert len({wording.shorten(name, limit) for name in MODELS}) < len(MODELS), "but by itself"
+    assert labels[-1] == "resnet18"
+    assert all("b3" in label for label, name in zip(labels, MODELS, strict=True) if "b3" in name)
+    one_word = ["a" + "x" * 40 + "b", "a" + "x" * 20 + "y" + "x" * 19 + "b"]
+    assert wording.shortened(one_word, 8) == one_word, "nothing shorter tells them apart"
+
+
+@given(st.lists(st.text("ab_.", max_size=24), min_size=2, unique=True), st.integers(6, 20))
+def test_labels_are_as_distinct_as_names(names: list[str], limit: int) -> None:
+    assert len({*wording.shortened(names, limit)}) == len({*names})
+
+
+def test_the_id_of_a_model_is_no_label() -> None:
+    assert wording.model_labels(["0f3a0f3a0f3a0f3a", "resnet18"], 20) == ["", "resnet18"]

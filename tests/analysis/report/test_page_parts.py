@@ -31,7 +31,7 @@ PAIRS = pd.DataFrame(
         "source": ["a"],
         "target": ["b"],
         "estimate": [0.81],
-        "low": [0.52],
+        "low": [0.524996],
         "high": [0.97],
         "p": [0.012],
         "p_holm": [0.024],
@@ -201,7 +201,9 @@ def test_drawings_have_the_errors_and_their_correlations(study: Study) -> None:
     assert [(panel["x"], panel["y"]) for panel in deep["panels"]] == [(2, 0), (2, 1)]
     assert deep["panels"][1]["note"] == note.format("τ", "0.22 [0.02, 0.52], n", "5")
     assert wide["panels"][0]["note"] == note.format("τ", "0.33 [0.03, 0.53], n", "6")
-    assert data["matrix"] == {"names": ["a", "b"], "pairs": [[0.81, 0.52, 0.97, 5]]}
+    assert data["matrix"] == {"names": ["a", "b"], "pairs": [[0.81, 0.524996, 0.97, 5]]}, (
+        "of fewer decimals, 0.525, the browser would show another end than the note"
+    )
     assert data["z"] == pytest.approx(1.6449, abs=1e-4)  # of 90%
     assert (data["pair"], data["sides"], data["curves"]) == ([0, 1], [], {})
 

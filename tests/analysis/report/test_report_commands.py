@@ -46,7 +46,7 @@ def test_a_table_has_the_figures_that_it_allows(study: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "options", "said"),
     [
-        ("errors.csv", {"figure": "sauce"}, "choose from heatmap, matrix"),
+        ("errors.csv", {"figure": "xyz"}, "choose from heatmap, matrix"),
         ("errors.csv", {"figure": "noise"}, "no replicates are known"),
         ("errors.csv", {"formats": "jpg"}, "png, pdf, svg"),
         ("nothing", {}, "nothing"),

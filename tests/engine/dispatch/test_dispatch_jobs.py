@@ -1,8 +1,10 @@
 """cancel and logs: with a Slurm made of scripts, and with workers of this machine."""
 
 import json
+import math
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from test_dispatch_recorded import row
 from tiny_study import Type
 
 from anynet_study.engine.dispatch import ledger
+from anynet_study.engine.dispatch.ledger import SubmittedJob
 from anynet_study.engine.dispatch.opened import OpenStudy
 from anynet_study.store import JournalWriter
 
@@ -114,6 +117,22 @@ def test_logs_refuses_what_is_no_job_or_run_in_a_line(tiny: OpenStudy, type_: Ty
     assert "has not begun" in told.line
 
 
+def test_logs_says_how_many_runs_of_a_job_failed(tiny: OpenStudy, type_: Type) -> None:
+    submitted(tiny, slice(0, 2), slice(2, 3))
+    begun = (
+        "submitit INFO - Starting with JobEnvironment(job_id=7_0, hostname=n1.site, node=0(1))\n"
+    )
+    (tiny.folder.logs / "7_0_0_log.out").write_text(begun)
+    command("squeue", "true")
+    how = {"status": "failed", "failure_kind": "code", "error": math.nan, "message": "boom"}
+    with JournalWriter(tiny.folder.new_journal()) as writer:
+        writer.append(row(**tiny.plan[0].named()))
+        writer.append(row(**tiny.plan[1].named(), **how, started=time.time() + 1))
+    job, _ = json.loads(type_("logs", "tiny", "--json").out)
+    assert (job["state"], job["recorded"], job["runs"]) == ("done", 2, 2)
+    assert job["note"] == "1 failed"
+
+
 def test_logs_lists_jobs_and_how_they_ended(tiny: OpenStudy, type_: Type) -> None:
     token = submitted(tiny, slice(0, 1), slice(1, 3), slice(3, 5), slice(5, 7), slice(7, 9))
     mark = f"anynet-study:{token}"
@@ -153,3 +172,12 @@ def test_logs_lists_jobs_and_how_they_ended(tiny: OpenStudy, type_: Type) -> Non
     told = type_("logs", "tiny", "--json")
     assert [it["state"] for it in json.loads(told.out)] == ["done", *["ended"] * 4]
     assert "away" in told.line
+
+
+def test_logs_says_where_a_worker_was_that_left_in_order(tiny: OpenStudy, type_: Type) -> None:
+    job = SubmittedJob("n7-c0ffee-9", "none", "n7", 9.0)
+    ledger.append(tiny.folder.jobs, [job])
+    tiny.folder.logs.mkdir(exist_ok=True)
+    job.log(tiny.folder.logs, "out").touch()
+    (told,) = json.loads(type_("logs", "tiny", "--json").out)
+    assert (told["state"], told["host"], told["note"]) == ("done", "n7", "")

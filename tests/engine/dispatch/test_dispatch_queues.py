@@ -1,5 +1,6 @@
 """Executors that are none of submitit's: real ones, each of whose workers take what is free."""
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -86,8 +87,16 @@ def statuses(study: StudyFolder) -> list[str]:
     [process_pool, dask, parsl, pytest.param(dask_on_slurm, marks=pytest.mark.slurm)],
 )
 def test_a_study_is_trained_by(
-    study: StudyFolder, tmp_path: Path, made: Callable[[Path], "contextmanager[Executor]"]
+    study: StudyFolder,
+    tmp_path: Path,
+    made: Callable[[Path], "contextmanager[Executor]"],
+    path_with_slurm: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if made is dask_on_slurm:
+        monkeypatch.setenv("PATH", path_with_slurm)
+        if subprocess.run("sinfo", shell=True, capture_output=True).returncode:
+            pytest.skip("no Slurm can be reached")
     with made(tmp_path) as executor:
         futures = anynet_study.launch("tiny.yaml", executor)
         assert len(futures) == RUNS

@@ -112,7 +112,7 @@ def test_a_concern_gives_the_terminal_no_orders(
 
 
 def test_a_study_that_is_complete_says_what_comes_next(tiny: OpenStudy, type_: Type) -> None:
-    said = "all planned runs are recorded; what they say: anynet-study report STUDY"
+    said = "all planned runs are recorded; what they say: anynet-study report tiny"
     journal(tiny, range(11))
     assert said not in type_("status", "tiny").out
     journal(tiny, [11])

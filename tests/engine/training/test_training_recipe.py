@@ -59,10 +59,12 @@ def test_the_id_is_the_same_in_every_process_and_version_and_needs_no_torch() ->
         f"print(RunSpec({NETWORK!r}, {DATA!r}, recipe).run_id, 'torch' in sys.modules)"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout == f"{GOLDEN} False\n"
-    assert spec().run_id == GOLDEN
+    assert told.stdout == f"{GOLDEN} False\n", IN_IDS
+    assert spec().run_id == GOLDEN, IN_IDS
 
 
+#: What to do where ids of all earlier runs have changed.
+IN_IDS = "a new key of recipes belongs in LATER (engine/training/recipe.py): its default is no part"
 #: Options that came after the first runs: each makes another run.
 LATER_KEYS: list[dict[str, object]] = [{}, {"test_crop": 0.875}, {"precise_bn": 8}]
 LATER_KEYS += [{"select": "best"}, {"patience": 3}, {"augment": ["blur"]}, {"test_every": 2}]
@@ -82,7 +84,7 @@ LATER_KEYS += [{"schedule_by": "epoch"}]
 )
 def test_recipes_of_before_keep_their_ids(recipe: dict[str, object], run_id: str) -> None:
     """Keys that came later are no part of runs on which they have no effect."""
-    assert spec(**recipe).run_id == run_id
+    assert spec(**recipe).run_id == run_id, IN_IDS
     assert spec(**recipe, crop_area=(0.5, 1.0)).run_id == run_id
     assert spec(**recipe, test_crop=None, precise_bn=0).run_id == run_id
     assert len({spec(**recipe, **more).run_id for more in LATER_KEYS}) == len(LATER_KEYS)

@@ -53,10 +53,16 @@ function median(values) {
   return known.length % 2 ? known[middle] : (known[middle - 1] + known[middle]) / 2;
 }
 
-// Two decimals, a true minus sign, "–" for nothing.
+// Two decimals, a true minus sign, "–" for nothing. Up to four decimals, as in tables, where fewer
+// would make a small number 0, or one just below 1 a 1.
 function written(value, digits = 2) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  const text = value.toFixed(digits);
+  const whole = (told) => [0, 1].includes(Math.abs(Number(told)));
+  let text = value.toFixed(digits);
+  if (Math.abs(value) < 1 && whole(text)) {
+    const finer = [3, 4].filter((more) => more > digits).map((more) => value.toFixed(more));
+    text = finer.find((told) => !whole(told)) ?? text;
+  }
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
