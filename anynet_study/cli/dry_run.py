@@ -38,14 +38,16 @@ def print_dry_run(
     """
     sweep = Sweep.load(sweep_file, overrides)
     population = sample(sweep.population, trusted)
-    print_cost(sweep, population, as_json)
-    compared = any(sweep.role_of(label) == "target" for label in sweep.datasets)
-    if not as_json and compared and (said := what_it_can_answer(sweep, len(population))):
-        print(f"note: {said}")
+    compares = any(sweep.role_of(label) == "target" for label in sweep.datasets)
+    said = what_it_can_answer(sweep, len(population)) if compares and not as_json else ""
+    print_cost(sweep, population, as_json, f"note: {said}\n" if said else "")
 
 
-def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> None:
-    """Print runs, predicted device time and memory by dataset; and jobs, or workers, for them."""
+def print_cost(sweep: Sweep, population: Population, as_json: bool = False, note: str = "") -> None:
+    """Print runs, predicted device time and memory by dataset; and jobs, or workers, for them.
+
+    A `note`, whole lines, stands below, before the script of jobs.
+    """
     site = asked_site(sweep.launch)
     with made_aside(name for names in datasets_of(sweep) for name in names) as kept:
         begun = begun_study(sweep, population, kept, site)
@@ -90,6 +92,7 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
     print(*_begun_lines(begun), sep="", end="")
     if not all(item.size.known for item in items):
         print("* not added yet: image counts by the catalog (anynet-study data list)")
+    print(note, end="")
     if slurm:
         print(f"\nthe script of the first array:\n\n{slurm.sbatch}", end="")
 
