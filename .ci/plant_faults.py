@@ -147,7 +147,7 @@ def functions_of(file: str) -> Functions:
     """All functions there are whose code is of this file, by name and line."""
     found: Functions = {}
     for one in gc.get_objects():
-        if isinstance(one, FunctionType) and one.__code__.co_filename == file:
+        if type(one) is FunctionType and one.__code__.co_filename == file:
             key = one.__code__.co_qualname, one.__code__.co_firstlineno
             found.setdefault(key, []).append(one)
     return found
