@@ -12,6 +12,7 @@ from command import ROOT, in_this_process, laid_out, run_script
 
 #: The module whose test trains the miniature of each sweep, and runs the commands of its items.
 TRAINED_IN = {
+    "paper": "test_paper_study.py",
     **dict.fromkeys(("a2", "a3", "table-a1", "new-test-sets"), "test_ablations.py"),
     **dict.fromkeys(("augmentation", "wise-ft", "more-images"), "test_ablations.py"),
     **dict.fromkeys(("paper3", "paper4"), "engine/test_tuning.py"),
@@ -19,7 +20,6 @@ TRAINED_IN = {
 }
 #: Sweeps whose miniatures tests train, and ask of these commands only some.
 ASKED_IN_PART = {
-    "paper": "test_paper_study.py",
     **dict.fromkeys(("a1", "a6"), "test_ablations.py"),
     "models": "test_own_networks.py",
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command import SWEEPS, in_this_process, laid_out, run_script, train
+from items import answer
 from miniatures import write_miniature
 
 from anynet_study import ResultStore
@@ -116,6 +117,11 @@ def test_the_targets_are_matched_as_in_table_3(home: Path):
         ("cifar10", 10, "imagenet-10", 10),
         ("cifar100", 20, "imagenet", 14),
     ]
+
+
+@pytest.mark.slow
+def test_every_item_of_the_paper_has_its_answer(home: Path, monkeypatch: pytest.MonkeyPatch):
+    answer(home, "paper", monkeypatch)
 
 
 @pytest.mark.slow
