@@ -5,9 +5,9 @@
 
 A fault is another operator, another comparison, another constant, or a negation that is dropped, in
 functions and in constants of the module. The quick tests nearest to it have to find each: files of
-its room whose names have the module's name, or else whose text has it. What survives is printed,
-and at last how many of how many. Not each survivor needs a test: some change nothing that anybody
-could see.
+its room whose names have the module's name, or that import from it; or else, whose text has it.
+What survives is printed, and at last how many of how many. Not each survivor needs a test: some
+change nothing that anybody could see.
 
 No file is changed. Tests are read once; then each fault gets a child of this process, in which the
 functions that were imported have other code. Processes that a test starts do not see the fault. A
@@ -133,33 +133,34 @@ def nearest_tests(module: Path) -> list[str]:
     room = ROOT / "tests" / module.relative_to(ROOT / "anynet_study").parent
     while not room.is_dir():
         room = room.parent
-    files = sorted(room.rglob("test_*.py"))
+    texts = {file: file.read_text(encoding="utf-8") for file in sorted(room.rglob("test_*.py"))}
+    imports = re.compile(rf"\b{module.stem} import\b")
+    found = [file for file in texts if module.stem in file.stem or imports.search(texts[file])]
     word = re.compile(rf"\b{module.stem}\b")
-    named = [file for file in files if module.stem in file.stem]
-    found = named or [file for file in files if word.search(file.read_text(encoding="utf-8"))]
-    return list(map(str, found))
+    return list(map(str, found or [file for file in texts if word.search(texts[file])]))
 
 
-def functions_of(file: str) -> dict[tuple[str, int], list[FunctionType]]:
+Functions = dict[tuple[str, int], list[FunctionType]]
+
+
+def functions_of(file: str) -> Functions:
     """All functions there are whose code is of this file, by name and line."""
-    found: dict[tuple[str, int], list[FunctionType]] = {}
+    found: Functions = {}
     for one in gc.get_objects():
-        if isinstance(one, FunctionType) and one.__code__.co_filename == file:
+        if type(one) is FunctionType and one.__code__.co_filename == file:
             key = one.__code__.co_qualname, one.__code__.co_firstlineno
             found.setdefault(key, []).append(one)
     return found
 
 
-def take_over(tree: ast.Module, module: ModuleType) -> None:
+def take_over(tree: ast.Module, module: ModuleType, functions: Functions) -> None:
     """Give the functions of an imported module, and its constants, the code of `tree`."""
     file = str(module.__file__)
-    before = functions_of(file)
-    there = {id(one) for same in before.values() for one in same}
     space = {"__name__": module.__name__, "__file__": file, "__package__": module.__package__}
     exec(compile(tree, file, "exec"), space)
     for key, same in functions_of(file).items():
-        new = [one for one in same if id(one) not in there]
-        for one in before.get(key, ()) if new else ():
+        new = [one for one in same if one.__globals__ is space]
+        for one in functions.get(key, ()) if new else ():
             one.__code__ = new[0].__code__
             one.__defaults__, one.__kwdefaults__ = new[0].__defaults__, new[0].__kwdefaults__
     for name, value in space.items():
@@ -190,8 +191,11 @@ class Planter:
         name = ".".join(self.file.relative_to(ROOT).with_suffix("").parts)
         module = importlib.import_module(name.removesuffix(".__init__"))
         tree = ast.parse(self.file.read_bytes())
+        gc.unfreeze()  # which tests/conftest.py froze
+        functions = functions_of(str(module.__file__))
+        gc.freeze()  # or the first collection of each child copies all memory
         self.planted = self.choose(list(faults(tree)))
-        if not _passes(session, lambda: take_over(tree, module), 3600.0):
+        if not _passes(session, lambda: take_over(tree, module, functions), 3600.0):
             raise session.Failed("these tests fail, or there are none, without a fault")
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         limit = 10.0 + 10.0 * (used.ru_utime + used.ru_stime)
@@ -200,7 +204,7 @@ class Planter:
 
             def plant(fault: Fault = fault) -> None:
                 fault.plant(tree)
-                take_over(tree, module)
+                take_over(tree, module, functions)
 
             if _passes(session, plant, limit):
                 self.survived.append(fault)

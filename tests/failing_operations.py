@@ -96,7 +96,9 @@ class Case:
 
 
 IMPORT = "import {} -o imported.h5 --source d0 --error --percent"
-STORE = "studies/tiny/results.h5"
+LABEL = "data label captions.csv --terms terms.csv --strategy single"
+PILOT = "pilot tiny.yaml --architectures 2 --lr 0.1 --length 1"
+STORE, PILOTS = "studies/tiny/results.h5", "studies/tiny-pilot/results.h5"
 CASES = {
     "data add": Case("data add pets --from first --size 8", dataset("pets")),
     "data add --force": Case("data add cats --from second --size 8 --force", dataset("cats")),
@@ -109,6 +111,9 @@ CASES = {
     "data folds": Case("data folds cats --count 3 -o folds", files_in("folds")),
     "analyze": Case("analyze tiny --resamples 100 -o tables", files_in("tables")),
     "plot": Case("plot tiny --figure heatmap,source -o figures --format svg", files_in("figures")),
+    "data label": Case(f"{LABEL} -o labels/labels.csv", files_in("labels")),
+    "data label --add": Case(f"{LABEL} --from cats --add labelled --force", dataset("labelled")),
+    "pilot": Case(PILOT, runs_in(PILOTS), without=PILOTS),
     "collect --restore": Case("collect tiny --restore", runs_in(STORE)),
 }
 #: Commands of which reads fail: their answer is the same, or they say that they cannot read.
@@ -123,6 +128,8 @@ ANSWERS = {
     "answer of export": Case("export lone.h5 -o new-release", files_in("new-release")),
     "answer of import": Case("import release -o new.h5", runs_in("new.h5")),
     "answer of collect": Case("collect tiny", runs_in(STORE)),
+    "answer of label": Case(f"{LABEL} --from cats --add labelled", dataset("labelled")),
+    "answer of pilot": Case(PILOT, runs_in(PILOTS)),
     "answer of report": Case("report lone.h5 --resamples 100 -o page", page("page/report.html")),
 }
 
@@ -146,13 +153,17 @@ def make_template(folder: Path) -> None:
         IMPORT.format("one.csv"),
         "export imported.h5 -o release",
         "run tiny.yaml --resamples 100",
+        PILOT,
         "data folds cats --count 4 --seed 4 -o folds",
         "analyze one.csv --error --percent --resamples 100 -o tables",
         "plot one.csv --error --percent --figure heatmap,matrix -o figures --format svg",
     )
     shutil.copy(STORE, "lone.h5")
     names = pd.read_csv("data/cats/split.csv")["image"]
-    pd.DataFrame({"image": names, "caption": "a pet"}).to_csv("captions.csv", index=False)
+    pets = [f"a pet, a {name.partition('/')[0]}" for name in names]
+    pd.DataFrame({"image": names, "caption": pets}).to_csv("captions.csv", index=False)
+    terms = {"class": ["first", "second"], "term": ["cat", "dog"]}
+    pd.DataFrame(terms).to_csv("terms.csv", index=False)
 
 
 def litter(folder: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """Files of a study that are damaged, exchanged or no files are told of, and change no answer."""
 
+import itertools
 import json
 import os
 import shutil
@@ -16,11 +17,15 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from command import train
-from tiny_study import RUNS, TINY, Type
+from tiny_study import RUNS, TINY, Type, images
 
 from anynet_study.cli import watching
 from anynet_study.cli.status import status_lines
 from anynet_study.cli.watching import watch_server
+from anynet_study.core.errors import UserError
+from anynet_study.core.sheets import csv_text
+from anynet_study.data import image_names, load_dataset
+from anynet_study.data.curation import read_table
 from anynet_study.engine.dispatch import open_study
 from anynet_study.store import (
     EvaluationWriter,
@@ -178,7 +183,7 @@ def ask() -> Iterator[Ask]:
         connection.request("GET", "/state")
         answer = connection.getresponse()
         body = answer.read()
-        return answer.status, json.loads(body) if answer.status == 200 else {"said": str(body)}
+        return answer.status, json.loads(body) if answer.status == 200 else {"said": body.decode()}
 
     yield state
     server.shutdown()
@@ -211,11 +216,22 @@ def test_a_served_page_follows_files_that_are_lost(
     assert status == 500 or not now["lines"][0].startswith(f"runs: {RUNS} completed"), now
 
 
+def test_a_served_page_says_what_cannot_be_read_in_any_letters(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(*_: object) -> None:
+        raise UserError("\u7814\u7a76/\x1b[31m<b>: damaged\nsecond line")
+
+    monkeypatch.setattr(watching, "current_status", unreadable)
+    assert ask() == (500, {"said": "\u7814\u7a76/\\x1b[31m<b>: damaged"})
+
+
 def test_slow_clients_hold_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
     import threading
 
     monkeypatch.setattr(watching, "MOST_CLIENTS", 4)
+    monkeypatch.setattr(watching, "PATIENCE", 600.0)  # or they would be ended by that
     server = watch_server(open_study("tiny"), 0, status_lines)
     Thread(target=server.serve_forever, daemon=True).start()
     before = threading.active_count()
@@ -282,3 +298,49 @@ def test_names_are_no_formulas_in_csv_and_no_orders_for_the_terminal(type_: Type
     assert "\n=" not in table.out
     plotted = type_("plot", "theirs.h5", "-o", "figures", "--format", "svg")
     assert "\x1b" not in plotted.out + plotted.err
+
+
+def test_names_of_images_are_no_formulas_and_are_found_again(tmp_path: Path, type_: Type) -> None:
+    """Tables of images have an apostrophe before such names, and commands read them without it."""
+    images(tmp_path / "downloaded", {"=1+1": 6, "@cat": 6, "'-dog": 6})
+    said = ["--from", "downloaded", "--size", 8, "--max-duplicates", 1]
+    assert type_("data", "add", "pets", *said).code == 0
+    assert type_("data", "folds", "pets", "--count", 2, "-o", "folds").code == 0
+    fold = Path("folds/fold-1.csv")
+    written = pd.read_csv(fold)
+    assert set(written["class"]) == {"'=1+1", "'@cat", "''-dog"}
+    assert written["image"].str.startswith("'").all()
+    assert type_("data", "add", "again", *said, "--split-from", fold).code == 0
+    assert (
+        load_dataset("again").classes == load_dataset("pets").classes == ("'-dog", "=1+1", "@cat")
+    )
+
+    names = image_names(load_dataset("pets"), "train")
+    captions = pd.DataFrame({"image": names, "caption": [Path(name).parent.name for name in names]})
+    Path("captions.csv").write_text(csv_text(captions))
+    terms = {"class": ["=sum", "@animal"], "term": ["1", "cat"]}
+    pd.DataFrame(terms).to_csv("terms.csv", index=False)
+    told = type_("data", "label", "captions.csv", "--terms", "terms.csv", "-o", "labels.csv")
+    assert told.code == 0, told.err
+    assert set(pd.read_csv("labels.csv")["class"].dropna()) == {"'=sum", "'@animal"}
+    labels = read_table(Path("labels.csv"), ("image", "class"))
+    assert list(labels["image"]) == names
+    assert set(labels["class"]) == {"=sum", "@animal", ""}
+
+
+def test_a_clock_that_jumps_changes_no_run(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days ahead and back while runs are trained: errors are the same, and none is lost."""
+    grown = ("run", "tiny.yaml", "population.count=5", "--resamples", 100)
+    shutil.copytree("studies", "others/studies")
+    real, days = time.time, itertools.cycle([10, -10, 0])
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "time", lambda: real() + 86_400 * next(days))
+        assert type_(*grown).code == 0
+    assert type_("verify", "tiny").code == 0
+    assert "nothing to do" in type_(*grown).out
+    jumped = ResultStore(STUDY / "results.h5")
+    monkeypatch.chdir("others")
+    shutil.copy("../tiny.yaml", ".")
+    assert type_(*grown).code == 0
+    pd.testing.assert_frame_equal(jumped.errors(), ResultStore(STUDY / "results.h5").errors())
+    assert len(jumped.runs()) == RUNS + 3

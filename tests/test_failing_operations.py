@@ -22,7 +22,7 @@ def test_no_fault_of_a_file_loses_changes_or_leaves_anything(tmp_path: Path) -> 
     subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
     work.mkdir()
     cases = lines_of("failing_operations.py", shim, work, TRIALS, SEED, LD_PRELOAD=str(shim))
-    assert len(cases) == 23
+    assert len(cases) == 28
     for case in cases:
         assert case["kills"] + case["failures"] == int(TRIALS)
         assert case["operations"] > 10

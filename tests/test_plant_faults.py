@@ -72,11 +72,12 @@ def test_functions_and_constants_that_others_imported_are_of_the_planted_module(
     users, steps = importlib.import_module("users"), importlib.import_module("steps")
     try:
         tree = ast.parse((tmp_path / "steps.py").read_text())
-        tool["take_over"](tree, steps)
+        functions = tool["functions_of"](steps.__file__)
+        tool["take_over"](tree, steps, functions)
         assert (users.FEWEST, users.more(10), users.more(10, 4)) == (2, 12, 14)
         for fault in list(tool["faults"](tree)):
             fault.plant(tree)
-        tool["take_over"](tree, steps)
+        tool["take_over"](tree, steps, functions)
         assert (users.FEWEST, users.more(10), users.more(10, 4)) == (3, 7, 6)
     finally:
         del sys.modules["users"], sys.modules["steps"]

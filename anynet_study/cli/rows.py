@@ -58,10 +58,10 @@ def choose_format(told: Format | None, output: Path | None) -> Format:
 
 def save_csv(table: "pd.DataFrame", output: Path) -> None:
     """Write a data frame as CSV, whole or not at all."""
-    from anynet_study.core.files import replacing
+    from anynet_study.core.files import write_text
+    from anynet_study.core.sheets import csv_text
 
-    with replacing(output) as temporary:
-        table.to_csv(temporary, index=False)
+    write_text(output, csv_text(table))
 
 
 def save_rows(rows: "pa.Table", form: Format, output: Path) -> None:

@@ -147,7 +147,7 @@ def status_lines(status: "Status", name: str = "STUDY") -> list[str]:
         _jobs(status),
         _held(status),
         *_silent(status),
-        _left(status),
+        _left(status, name),
         _throughput(status),
         _eta(status),
         status.backends,
@@ -198,14 +198,14 @@ def _silent(status: "Status") -> list[str]:
     ]
 
 
-def _left(status: "Status") -> str:
+def _left(status: "Status", name: str) -> str:
     """Runs that are in no job, if that is known."""
     if status.jobs_unknown or not status.unassigned:
         return ""
     if status.only_in_store:  # nothing is to be trained before
         return f"in no job: {counted(status.unassigned, 'run')}"
     lost = f"; {counted(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
-    worker = "start a worker (anynet-study work STUDY)"
+    worker = f"start a worker (anynet-study work {name})"
     what = worker if status.by_workers else "launch (or run) again"
     return f"in no job: {counted(status.unassigned, 'run')}{lost}; {what} to continue"
 

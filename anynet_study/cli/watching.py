@@ -23,7 +23,7 @@ from jinja2 import Environment, PackageLoader
 
 from anynet_study.analysis import apr
 from anynet_study.cli.concerns import concerns_so_far
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, first_line, printable
 from anynet_study.engine.dispatch import (
     JournalReader,
     OpenStudy,
@@ -253,10 +253,11 @@ def watch_server(
                 else:
                     self.send_error(404)
             except (OSError, UserError) as error:
-                self.send_error(500, str(error).splitlines()[0])
+                # Not as the reason of the status line, which has Latin-1 letters alone.
+                self._send(printable(first_line(error)).encode(), "text/plain; charset=utf-8", 500)
 
-        def _send(self, body: bytes, kind: str) -> None:
-            self.send_response(200)
+        def _send(self, body: bytes, kind: str, code: int = 200) -> None:
+            self.send_response(code)
             for name, value in {
                 "Content-Type": kind,
                 "Content-Length": str(len(body)),

@@ -25,6 +25,12 @@ class UnreadableError(UserError):
     """A file is damaged or no file of its kind, or its disk fails: nothing can be said of it."""
 
 
+def said_of(what: str, error: UserError) -> UserError:
+    """The same error, whose line says first what it is about; what is unreadable stays that."""
+    kind = UnreadableError if isinstance(error, UnreadableError) else UserError
+    return kind(f"{what}: {error}")
+
+
 class WorkFailedError(Exception):
     """The input was fine, but some of the work failed (exit code 1)."""
 

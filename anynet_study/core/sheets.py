@@ -415,9 +415,9 @@ def parse_csv(
 ) -> Csv:
     """A CSV table in the dialects that spreadsheets and scripts write; rows of nothing are skipped.
 
-    Where the separator is not the comma, a comma in a number is a decimal comma. Raises UserError,
-    beginning with `where`, for what is no table: of fewer columns than `fewest`, or with rows of
-    unequal length.
+    Where the separator is not the comma, a comma in a number is a decimal comma. The apostrophe of
+    `cell_of` is no part of a text. Raises UserError, beginning with `where`, for what is no table:
+    of fewer columns than `fewest`, or with rows of unequal length.
     """
     encoding = encoding or _encoding_of(content)
     try:
@@ -442,7 +442,7 @@ def parse_csv(
     if rows[1:] and all(map(RULE.fullmatch, rows[1])):
         del rows[1]
         first += 1
-    rows = _filled(rows)
+    rows = [[text_of(cell) for cell in row] for row in _filled(rows)]
     names = [name.strip() for name in rows[0]] if rows else []
     if len(names) < fewest:
         raise UserError(
@@ -556,22 +556,27 @@ def json_table(where: str, content: Any, key: str = "model") -> Columns:
     return list(content), values
 
 
-#: What spreadsheets take for a formula where a cell begins with it.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: What spreadsheets take for a formula where a cell begins with it; and such a cell of `cell_of`.
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def cell_of(text: str) -> str:
     """A text as a cell of CSV: with an apostrophe before what a spreadsheet would execute.
 
-    Names may come from anybody. Numbers stay as they are, also negative ones.
+    Names may come from anybody. Numbers stay as they are, also negative ones. See `text_of`.
     """
-    if not text.startswith(FORMULA):
+    if not FORMULA.match(text):
         return text
     try:
         float(text)
     except ValueError:
         return f"'{text}"
     return text
+
+
+def text_of(cell: str) -> str:
+    """The text of which `cell_of` made this cell."""
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
 def csv_text(table: "pd.DataFrame") -> str:

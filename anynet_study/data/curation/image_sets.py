@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.core.errors import UserError, first_line
-from anynet_study.core.sheets import read_parquet
+from anynet_study.core.sheets import read_parquet, text_of
 from anynet_study.data import (
     Images,
     PackedDataset,
@@ -86,7 +86,7 @@ def _read_csv(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     try:
-        return pd.read_csv(path, dtype=str, keep_default_na=False)
+        return pd.read_csv(path, dtype=str, keep_default_na=False).map(text_of)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:  # of pandas, too

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.core.errors import UserError, printable
+from anynet_study.core.errors import UnreadableError, UserError, printable
 from anynet_study.core.files import replacing
+from anynet_study.core.sheets import cell_of, text_of
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.form import image_digest
 from anynet_study.data.packed.images import Images
@@ -45,7 +46,7 @@ class Row(NamedTuple):
 
 
 def write_manifest(path: Path, rows: Iterable[Row]) -> None:
-    """Write a manifest; names that are not UTF-8 keep their bytes."""
+    """Write a manifest; names that are not UTF-8 keep their bytes, cells are as `cell_of`."""
     with (
         replacing(path) as temporary,
         temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file,
@@ -54,7 +55,7 @@ def write_manifest(path: Path, rows: Iterable[Row]) -> None:
         # It does not quote a carriage return, which its own reader takes for the end of a line.
         quoting = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
         plain.writerow(COLUMNS)
-        for row in rows:
+        for row in (tuple(map(cell_of, each)) for each in rows):
             writer = quoting if any("\r" in cell for cell in row) else plain
             writer.writerow(row)
 
@@ -72,7 +73,9 @@ def read_manifest(path: Path) -> list[Row]:
             rows = [_row(number, cells) for number, cells in enumerate(reader, start=2)]
     except FileNotFoundError:
         raise UserError(f"{path}: no such manifest") from None
-    except (OSError, ValueError, csv.Error) as error:
+    except OSError as error:
+        raise UnreadableError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, csv.Error) as error:
         raise UserError(f"{path}: not a manifest ({error})") from error
     names = {row.image for row in rows}
     if len(names) < len(rows):
@@ -85,7 +88,7 @@ def read_manifest(path: Path) -> list[Row]:
 def _row(number: int, cells: list[str]) -> Row:
     if len(cells) != len(COLUMNS):
         raise ValueError(f"line {number} has {len(cells)} columns")
-    row = Row(*cells)
+    row = Row(*map(text_of, cells))
     if row.split not in SPLITS:
         raise ValueError(f"line {number}: split {printable(row.split)!r}; legal: train, test")
     digits = row.content
@@ -98,10 +101,13 @@ def image_names(dataset: PackedDataset, split: Split) -> list[str]:
     """The path of each image of a split in its source, in the order of the arrays.
 
     `train/0`, ... in a dataset of an older version, whose manifest is another or is not there.
+    UnreadableError where the disk fails.
     """
     count = dataset.counts(split).images
     try:
         names = [row.image for row in read_manifest(dataset.folder / FILE) if row.split == split]
+    except UnreadableError:
+        raise
     except UserError:
         names = []
     return names if len(names) == count else [f"{split}/{place}" for place in range(count)]
@@ -181,6 +187,8 @@ def repeated_images(dataset: PackedDataset) -> list[Repeat]:
         return []
     try:
         rows = read_manifest(dataset.folder / FILE)
+    except UnreadableError:
+        raise
     except UserError:
         return []
     moments = {split: dataset.moments(split) for split in SPLITS}

@@ -23,6 +23,9 @@ HEARTBEAT = 0.5
 PATIENCE = 10.0
 #: Plans of cuDNN that a worker keeps: those of 16 networks of 60 layers, forward and two back.
 CUDNN_PLANS = 3000
+#: Queues of work of a GPU, the most that there are: it tries networks side by side, each on streams
+#: of its own, and those that share one of the usual eight queues wait for each other.
+CUDA_CONNECTIONS = 32
 #: Parameters of glibc's `mallopt` (malloc.h).
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
@@ -75,6 +78,7 @@ def prepare_process(data_root: str) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     # Torch keeps ten thousand of cuDNN's plans, each of an architecture's own, in host memory.
     os.environ.setdefault("TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT", str(CUDNN_PLANS))
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(CUDA_CONNECTIONS))
     os.environ["ANYNET_DATA"] = data_root
 
 

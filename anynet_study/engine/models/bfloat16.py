@@ -11,7 +11,14 @@ from torch.nn import functional as F
 
 from anynet_study.engine.models.anynet import AnyNet, NormedConvolution, layers_by_side
 from anynet_study.engine.models.backend import Backend
-from anynet_study.engine.models.convolution_ways import RULE, Way, convolve, table_of, way_for
+from anynet_study.engine.models.convolution_ways import (
+    RULE,
+    Way,
+    convolve,
+    table_of,
+    way_for,
+    way_on_cpu,
+)
 from anynet_study.engine.models.rewrites import MiddleTap, use_middle_taps
 
 Normalise = Callable[[Tensor, nn.BatchNorm2d, Tensor | None, bool], Tensor]
@@ -42,6 +49,8 @@ def use_bfloat16(network: AnyNet, resolution: int, backend: Backend | None = Non
                 convolution.channels_last = on_gpu
             elif on_gpu:
                 way = way_for(convolution, sides[module], table)
+            elif convolution.weight.device.type == "cpu":
+                way = way_on_cpu(convolution)
             layers.append(Bfloat16Layer(convolution, norm, way=way))
             network.set_submodule(name, layers[-1])
     if backend is not None and backend.triton:

@@ -1,4 +1,4 @@
-"""How a GPU computes a convolution in bfloat16, by layer: as was measured once per model of GPU.
+"""How a convolution is computed in bfloat16: on a GPU as was measured once per model of GPU.
 
 Maps enter channels last. In every way the result is the same function of the same weights, up to
 rounding; only the order in memory and the width of groups differ. What is measured includes what a
@@ -21,7 +21,8 @@ from torch.nn import functional as F
 
 #: channels first: of convolutions with one channel in a group these may be torch's own kernels.
 #: joined groups: groups are `JOINED` channels wide; weights between those that were apart are zero.
-Way = Literal["channels last", "channels first", "joined groups"]
+#: float32: on a CPU; maps and weights are brought to it, and what comes out back to bfloat16.
+Way = Literal["channels last", "channels first", "joined groups", "float32"]
 JOINED = 32
 #: What is done where nothing was measured and no timing speaks against it.
 RULE: Way = "channels last"
@@ -85,16 +86,29 @@ def way_for(layer: nn.Conv2d, side: int, table: Sequence[Timed]) -> Way:
     return "channels first" if layer.groups > 1 and group in RULE_FIRST else RULE
 
 
+def way_on_cpu(layer: nn.Conv2d) -> Way:
+    """Float32 where oneDNN has no kernel in bfloat16: of narrow groups it then takes a plain loop.
+
+    Of groups of 1 and 2 channels, and of 4 with a stride, these took up to 55 times as long (torch
+    2.13, AVX-512 with bfloat16).
+    """
+    group = layer.in_channels // layer.groups
+    narrow = group <= 2 or (group == 4 and layer.stride[0] > 1)
+    return "float32" if narrow and layer.kernel_size[0] > 1 else RULE
+
+
 def ways_of(layer: nn.Conv2d) -> tuple[Way, ...]:
-    """The ways that there are for a layer: groups can be joined where there are narrow ones."""
-    last, first, joined = get_args(Way)
-    return (last, first, joined) if _joined_by(layer) > 1 else (last, first)
+    """The ways that a GPU has for a layer: groups can be joined where there are narrow ones."""
+    return get_args(Way)[: 3 if _joined_by(layer) > 1 else 2]
 
 
 def convolve(layer: nn.Conv2d, maps: Tensor, weight: Tensor, way: Way) -> Tensor:
     """The convolution of `layer` of maps (n, channels, height, width) with this `weight`."""
     if way == "channels first":
         maps, weight = maps.contiguous(), weight.contiguous()
+    if way == "float32":
+        whole: Tensor = layer._conv_forward(maps.float(), weight.float(), None)
+        return whole.to(maps.dtype)
     if way != "joined groups":
         # What the layer does with an input and weights: a MiddleTap does something else.
         made: Tensor = layer._conv_forward(maps, weight, None)

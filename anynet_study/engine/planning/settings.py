@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, said_of
 from anynet_study.data import (
     DatasetView,
     KeptDatasets,
@@ -116,7 +116,7 @@ def naming(label: str) -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        raise UserError(f"dataset {label}: {error}") from None
+        raise said_of(f"dataset {label}", error) from None
 
 
 def settings_of(
@@ -256,7 +256,7 @@ def evaluations_by_dataset(
         try:
             sets = evaluation_sets(spec, views, kept).sets
         except UserError as error:
-            raise UserError(f"evaluations.{name}: {error}") from None
+            raise said_of(f"evaluations.{name}", error) from None
         for label, evaluation_set in sets.items():
             for moment in moments(spec, sweep.most_epochs(label)):
                 named = asked.setdefault(label, {})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, said_of
 from anynet_study.data import (
     BUILT_IN,
     CATALOG,
@@ -146,7 +146,7 @@ def expected_evaluations(
             except UserError as error:
                 if isinstance(error, NotApplicableError) and spec.datasets is None:
                     continue
-                raise UserError(f"evaluations.{name}: {error}") from None
+                raise said_of(f"evaluations.{name}", error) from None
             if test is not None:
                 asked = moments(spec, sweep.most_epochs(label))
                 found[label] = (*found.get(label, ()), *(_at(test, it) for it in asked))

@@ -237,10 +237,13 @@ def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = (
 
 
 def _counts_rows(sheet: Sheet, name: str) -> bool:
-    """Tell whether a column is the index that a data frame writes: 0, 1, 2, ... without a name."""
+    """Tell whether a column is the index that a data frame writes, without a name: each row has a
+    whole number of its own, in any order.
+    """
     if normal_form(name) not in OF_ROWS:
         return False
-    return np.array_equal(sheet.read_as_numbers(name), np.arange(len(sheet)))
+    numbers = sheet.read_as_numbers(name)
+    return len({*numbers.tolist()}) == len(sheet) and bool((numbers % 1 == 0).all())
 
 
 def _names(sheet: Sheet, free: list[str]) -> str:

@@ -5,9 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
+from statsmodels.stats.proportion import confint_proportions_2indep
 from test_apr_rank_preservation import replicates
 
 from anynet_study import apr
+from anynet_study.analysis.apr.gaps import image_reliability, mean_change
 from anynet_study.core.errors import UserError
 
 VAL, V2 = "val", "imagenetv2-matched-frequency"
@@ -62,6 +65,55 @@ def test_paper_2s_mean_changes_of_accuracy(testbed: pd.DataFrame) -> None:
     ):
         table = apr.gaps(testbed.loc[PAPER_2], VAL, new)
         assert -table["gap"].mean() == pytest.approx(change, abs=0.15)
+
+
+def test_gaps_beyond_chance_are_those_of_newcombes_interval() -> None:
+    """Of 10,000 images 1.5 points are just beyond, in either direction, and 0.3 are not."""
+    table = pd.DataFrame({"old": [81.0, 79.5, 79.0], "new": [79.5, 81.0, 79.3]}, index=list("abc"))
+    found = apr.gaps(table, "old", "new", {"old": 10_000, "new": 10_000}, resamples=50, level=0.9)
+    rows = found.set_index("architecture").loc[["a", "b", "c"]]
+    truth = []
+    for old, new in table.to_numpy() * 100:
+        ends = confint_proportions_2indep(
+            old, 10_000, new, 10_000, method="newcomb", compare="diff", alpha=0.1
+        )
+        truth.append([100 * ends[0], 100 * ends[1]])
+    np.testing.assert_allclose(rows[["gap_low", "gap_high"]], truth)
+    assert 0 < truth[0][0] < 1
+    assert 0 < truth[2][1] < 1
+    assert rows["beyond"].tolist() == [True, True, False]
+    assert found.attrs["level"] == 0.9
+
+
+def test_the_interval_of_a_mean_change_adds_the_images_to_a_t_test() -> None:
+    table = pd.DataFrame({"old": [80.0, 90, 70, 75, 85], "new": [70.0, 84, 61, 60, 78]})
+    mean, low, high = mean_change(table, "old", "new", {"old": 10**12, "new": 10**12}, 0.9)
+    truth = stats.ttest_1samp(table["new"] - table["old"], 0).confidence_interval(0.9)
+    np.testing.assert_allclose([low, high], truth, rtol=1e-6)
+    assert mean == pytest.approx(-9.4)
+    _, fewer, more = mean_change(table, "old", "new", {"old": 400, "new": 100}, 0.9)
+    # Of 400 images 80% are right, of 100 images 70.6%.
+    images = 100**2 * (0.8 * 0.2 / 400 + 0.706 * 0.294 / 100)
+    wider = ((more - fewer) ** 2 - (high - low) ** 2) / 4
+    assert wider == pytest.approx(images * stats.t.ppf(0.95, 4) ** 2)
+    assert (fewer + more) / 2 == pytest.approx(mean)
+    assert np.isnan(mean_change(table, "old", "new")[1:]).all()
+
+
+def test_the_reliability_of_accuracies_is_the_share_that_is_no_sampling_error() -> None:
+    """Of known accuracies on 300 images each; the lower bound holds in 95% of studies."""
+    draw, found = np.random.default_rng(0), []
+    for _ in range(400):
+        true = draw.normal(80, 3, 40)
+        seen = draw.binomial(300, true / 100) / 3
+        found.append(image_reliability(pd.Series(seen), 300, 0.9))
+    sampling = 100**2 * 0.8 * 0.2 / 300  # accuracies between 70% and 90% have about as much
+    estimates, bounds = np.array(found).T
+    truth = 3**2 / (3**2 + sampling)
+    assert np.median(estimates) == pytest.approx(truth, abs=0.02)
+    assert 0.92 < (bounds <= truth).mean() < 0.98
+    assert np.isnan(image_reliability(pd.Series([80.0, 81.0]), None)).all()
+    assert np.isnan(image_reliability(pd.Series([80.0]), 300)).all()
 
 
 def test_paper_2s_line_is_within_the_interval(testbed: pd.DataFrame) -> None:

@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 from synthetic_study import long_table, noisy, population, true_errors
 
 from anynet_study.analysis.apr import corrected_correlations, correlations, noise_ceiling
+from anynet_study.analysis.apr.noise import free_of_noise
 from anynet_study.core.errors import UserError
 
 
@@ -214,3 +215,22 @@ def test_intervals_stay_within_what_a_correlation_can_be() -> None:
         runs = simulate(np.random.default_rng(seed), [2, 2, 2, 1, 1, 1], 0.0, 1.0)
         row = noise_ceiling(runs).iloc[0]
         assert -1 <= row["icc_low"] <= row["icc"] <= row["icc_high"] <= 1
+
+
+def test_the_far_end_without_noise_is_where_an_interval_of_a_difference_ends_at_0() -> None:
+    """MOVER-R by its definition, of correlation - ratio * ceiling."""
+    estimate, end, icc, least = 0.5, 0.6, np.array([0.9, 0.8]), np.array([0.85, 0.7])
+    ceiling = np.sqrt(icc.prod())
+    lowest = ceiling * np.exp(-np.hypot(*(np.log(icc / least) / 2)))
+
+    def difference(ratio: float) -> float:
+        return estimate - ratio * ceiling + np.hypot(end - estimate, ratio * (ceiling - lowest))
+
+    expected = optimize.brentq(difference, estimate / ceiling, 1.5)
+    assert expected < 1
+    for sign in (1, -1):
+        ends = sorted([sign * 0.3, sign * end])
+        lower, upper = (np.array([one]) for one in ends)
+        found = free_of_noise(np.array([sign * estimate]), (lower, upper), icc[None], least[None])
+        near, far = sorted(float(one[0]) * sign for one in found)
+        assert (near, far) == pytest.approx((0.3, expected))

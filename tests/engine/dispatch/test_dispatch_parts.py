@@ -45,7 +45,7 @@ def test_each_run_is_in_one_part_that_has_all_it_needs(tiny: OpenStudy, type_: T
         assert (part.datasets / "digits" / "meta.json").exists()
     own = len(mine[0] or ())
     said = type_("status", made[0].folder).out
-    assert f"in no job: {own} runs; start a worker (anynet-study work STUDY) to continue" in said
+    assert f"in no job: {own} runs; start a worker (anynet-study work tiny) to continue" in said
     train(made[0], tiny)
     assert "all planned runs are recorded" in type_("status", made[0].folder).out
     again = type_(*PARTS, 2)

@@ -1,5 +1,6 @@
 """Ways to compute a convolution: the same function, chosen by what was measured."""
 
+import copy
 import dataclasses
 from importlib import resources
 from typing import get_args
@@ -17,6 +18,7 @@ from anynet_study.engine.models.convolution_ways import (
     Way,
     convolve,
     way_for,
+    way_on_cpu,
     ways_of,
     written,
 )
@@ -56,6 +58,24 @@ def test_every_way_is_the_convolution(name: str) -> None:
             computed(convolve(layer, maps, layer.weight, way)), expected, strict=True
         ):
             torch.testing.assert_close(found, right, rtol=1e-12, atol=1e-12, msg=way)
+
+
+def test_float32_inside_gives_the_exact_result_rounded_once() -> None:
+    layer = convolution(64, 64, 3, 2).to(torch.bfloat16)
+    maps = torch.randn(2, 64, 5, 5, dtype=torch.float64).to(torch.bfloat16)
+    found = convolve(layer, maps, layer.weight, "float32")
+    exact = copy.deepcopy(layer).double()(maps.double())
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.double(), exact, rtol=2**-8, atol=1e-6)
+
+
+def test_a_cpu_computes_narrow_groups_in_float32() -> None:
+    """Those that its library has no kernel for in bfloat16."""
+    widths = {1: ("float32",) * 2, 2: ("float32",) * 2, 4: ("channels last", "float32")}
+    for width, ways in {**widths, 8: ("channels last",) * 2}.items():
+        layers = (nn.Conv2d(64, 64, 3, stride, 1, groups=64 // width) for stride in (1, 2))
+        assert tuple(map(way_on_cpu, layers)) == ways
+    assert way_on_cpu(nn.Conv2d(1, 8, 1)) == "channels last"
 
 
 def test_which_layers_have_groups_to_join() -> None:
@@ -143,3 +163,11 @@ def test_a_backend_says_what_it_uses_beside_torchs_operators() -> None:
     assert tuned.instructions == "sm_90, Triton, table of NVIDIA H200"
     assert str(tuned) == "rewritten on sm_90, Triton, table of NVIDIA H200 in 1 thread"
     assert tuned.without_options("rewritten") == plain
+
+
+def test_a_network_on_a_cpu_has_these_ways() -> None:
+    network = Architecture((1, 1), (16, 16), (1, 1), (1, 8), strides=(1, 2), stem="cifar")
+    made = build(network, 6)
+    use_bfloat16(made, 8)
+    narrow = [isinstance(it, Bfloat16Layer) and it.way == "float32" for it in made.modules()]
+    assert sum(narrow) == 1

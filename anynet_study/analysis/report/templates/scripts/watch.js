@@ -21,7 +21,7 @@ class Watching {
     const now = document.getElementById("now");
     try {
       const answer = await fetch("/state");
-      if (!answer.ok) throw new Error(answer.statusText);
+      if (!answer.ok) throw new Error(await answer.text());
       this.state = await answer.json();
       const { active } = this.state; // null: squeue does not answer
       const doing = active === null ? "It is not known whether jobs run" : active ? "At work" : "No job runs";
