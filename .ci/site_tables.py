@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import yaml
+
 import anynet_study
 from anynet_study.engine.sweep import explain
 
@@ -24,6 +26,7 @@ def written(page: Path) -> str:
     """The page as it should be: what its marks name stands between them."""
     made: dict[str, Callable[[], str]] = {"keys": keys, "experiments": experiments}
     made |= {"scripts": scripts, "analyses": analyses, "names": lambda: names(page)}
+    made |= {"items": items}
     text = page.read_text(encoding="utf-8")
     for mark, make in made.items():
         begin, end = f"<!-- {mark} -->", f"<!-- end of {mark} -->"
@@ -58,6 +61,27 @@ def experiments() -> str:
     said = (ROOT / "sweeps" / "README.md").read_text(encoding="utf-8").partition("\n")[2]
     said = said.replace("](../docs/", "](")
     return re.sub(r"\[([^]]+)\]\(\.\./[^)]*\)", r"\1", said)  # a page links to pages alone
+
+
+def items() -> str:
+    """A table of each paper's items, from `docs/papers.yaml`, whose commands tests run."""
+    lines = []
+    for paper in yaml.safe_load((ROOT / "docs" / "papers.yaml").read_text(encoding="utf-8")):
+        lines += [
+            f"### {paper['paper']}",
+            "",
+            "| item | status | how, or why not |",
+            "|---|---|---|",
+        ]
+        for item in paper["items"]:
+            given = "run" in item or "tested" in item
+            lacking = item.get("lacking", "")
+            status = "whole" if not lacking else "partly" if given else "no"
+            commands = ", ".join(f"`{command}`" for command in item.get("run", ()))
+            told = [commands and f"{commands} on `{item['sweep']}`", item.get("how", ""), lacking]
+            lines.append(f"| {item['item']} | {status} | {'; '.join(filter(None, told))} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def analyses() -> str:

@@ -22,10 +22,10 @@ def averages(study: Study) -> pd.DataFrame:
     """Columns dataset, architecture, epoch and error: the mean over evaluations, percent."""
     if study.store is None:
         raise UserError(f"{study.name}: a study or a results store is needed, this is a table")
-    recipe = study.options.recipe or next(iter(study.store.recipes), "")
     keys = ["run_id", *RUN, "recipe", "replicate"]
     found = study.store.evaluations([*keys, "evaluation", "epoch", "error"])
-    found = found[(found["recipe"] == recipe) & (found["replicate"] == 0)]
+    standing = study.store.stands(found, study.options.recipe)
+    found = found[standing & (found["replicate"] == 0)]
     found["name"] = found["evaluation"].str.split("@").str[0]
     repeated = set(found.loc[found["epoch"].notna(), "name"]) & counted_tests(study)
     if not repeated:

@@ -34,14 +34,15 @@ def ensembles(
     check_datasets(study, [dataset])
     if study.store is None:
         raise UserError(f"{study.name}: scores of networks are kept beside a results store")
-    recipe = study.options.recipe or next(iter(study.store.recipes), "")
     runs = study.store.runs(columns=["run_id", "dataset", "recipe", "replicate", "status"])
-    chosen = (runs["dataset"] == dataset) & (runs["recipe"] == recipe) & (runs["replicate"] == 0)
+    standing = study.store.stands(runs, study.options.recipe)
+    chosen = (runs["dataset"] == dataset) & standing & (runs["replicate"] == 0)
     runs = runs[chosen & (runs["status"] == "completed")]
     truth = study.store.labels(dataset)
     if runs.empty or truth is None:
         raise UserError(
-            f"{study.name}: no network, or no true classes, of {dataset} under {recipe}"
+            f"{study.name}: no network, or no true classes, of {dataset} under "
+            f"{study.errors_of[dataset]}"
         )
     scores = np.stack([study.store.scores(run) for run in runs["run_id"]])
     counts = [int(size) for size in sizes.split(",") if int(size) <= len(scores)]

@@ -8,9 +8,11 @@
 The test error after every epoch (figure_a2), the same from an epoch on (figure_a2-zoom), the rank
 correlation of every epoch with the last (figure_a2-ranks, .csv), and on the terminal the cheapest
 budget that keeps the ranking. With --marked also the best and worst of each dataset, as a sweep
-file names them (recipes.NAME.architectures), so that they can be trained for longer.
+file names them (recipes.NAME.architectures), so that they can be trained for longer. They are those
+at the last epoch; of runs that continue others, at the last epoch of these, the regular duration.
 """
 
+import json
 from typing import Annotated
 
 import typer
@@ -34,20 +36,34 @@ def figure_a2(
     later = curves[curves["epoch"] >= zoom]
     if later.empty:
         raise UserError(f"--zoom: {zoom}, but the last epoch is {curves['epoch'].max()}")
-    figure = plots.curve_grid(curves, study.metrics, marked)
+    ends = plots.best_and_worst(curves, marked, regular_ends(study)) if marked else None
+    figure = plots.curve_grid(curves, study.metrics, ends)
     save(figure, output / "figure_a2", study.figure_data("curves"))
     if zoom:
-        figure = plots.curve_grid(later, study.metrics, marked)
+        figure = plots.curve_grid(later, study.metrics, ends)
         save(figure, output / "figure_a2-zoom", plots.curve_data(later))
-    if marked:
-        for name, errors in study.errors.items():
-            order = errors.dropna().sort_values(kind="stable").index
-            ends = dict.fromkeys([*order[:marked], *order[-marked:]])
-            print(f"{name}, {marked} best and {marked} worst: [{', '.join(ends)}]")
+    if ends is not None:
+        for (name, epoch), rows in ends.groupby(["dataset", "epoch"], sort=False):
+            told = ", ".join(dict.fromkeys(rows["architecture"]))
+            print(f"{name}, {marked} best and {marked} worst at epoch {epoch:g}: [{told}]")
     table = study.table("duration")
     budgets = apr.cheapest_budget(table, keep)
     save(plots.duration_grid(table, budgets), output / "figure_a2-ranks", table)
     show(f"Fewest epochs that keep the ranking (at least {keep:g})", budgets)
+
+
+def regular_ends(study: Study) -> dict[str, int]:
+    """Of the datasets whose runs continue others: the last epoch of these."""
+    if study.store is None:
+        return {}
+    runs = study.store.runs(["run_id", "dataset", "recipe", "planned", "epochs", "spec"])
+    epochs, found = dict(zip(runs["run_id"], runs["epochs"], strict=True)), {}
+    continuing = runs[study.store.stands(runs, study.options.recipe) & runs["planned"]]
+    for dataset, spec in continuing[["dataset", "spec"]].itertuples(index=False):
+        begun = json.loads(spec).get("initialisation")
+        if isinstance(begun, dict) and begun.get("state_of") in epochs:
+            found[str(dataset)] = int(epochs[begun["state_of"]])
+    return found
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Paper 2, section 3.3: which architectures do a dataset's test images tell apart?
+"""Which architectures do a dataset's test images tell apart?
 
     python analysis/mcnemar.py studies/paper cifar10 --top 10
 

@@ -1,10 +1,10 @@
 """Paper 3, Appendix G: what another way of training changes, dataset by dataset.
 
-    python analysis/recipes.py studies/augmentation --against default
+    python analysis/recipes.py studies/augmentation --against default-basic
 
 Mean errors of each recipe, how far they are from those of the recipe `--against` (by default the
-main one) on the same networks, with an interval over networks, and whether the networks keep their
-order (Kendall's tau).
+one whose errors are analysed) on the same networks, with an interval over networks, and whether the
+networks keep their order (Kendall's tau).
 """
 
 from typing import Annotated
@@ -25,11 +25,13 @@ def recipes(
     output: Output = FOLDER,
 ) -> None:
     """Print the table, and write it to recipes.csv."""
-    tables = study.known("recipes") or {}
-    if not tables or against not in ("", *tables):
-        legal = ", ".join(tables) or "none, a results store of several recipes is needed"
-        raise UserError(f"--against {against}: legal are recipes but the main one: {legal}")
-    base = tables[against] if against else study.errors
+    tables: dict[str, pd.DataFrame] = study.known("recipes") or {}
+    legal = [*dict.fromkeys([*study.errors_of.values(), *tables])]
+    if not tables or against not in ("", *legal):
+        told = ", ".join(legal) if tables else "none, a results store of several recipes is needed"
+        raise UserError(f"--against {against}: legal are the recipes of the study: {told}")
+    standing = [at for at, name in study.errors_of.items() if against in ("", name)]
+    base = tables[against] if against in tables else study.errors[standing]
     rows, level = [], study.options.level
     for name, table in tables.items():
         for dataset in table.dropna(axis=1, how="all"):

@@ -44,6 +44,11 @@ def robustness(
     output: Output = FOLDER,
 ) -> None:
     """Draw robustness.png and robustness.pdf, and print the averages."""
+    shown = base
+    if study.known("evaluated") is not None and base in ("test", *study.evaluated):
+        # Its own test set is called by the name of the dataset, too.
+        dataset = dataset or (base if base in study.evaluated else "")
+        base, shown = "test", tested_dataset(study, dataset, study.test_sets)
     errors, counts = errors_on_test_sets(study, dataset, SHIFT, base)
     groups = None
     if group_by == "recipe":
@@ -59,7 +64,7 @@ def robustness(
     table = with_averages(robust, "shift")
     if groups is not None:
         table["group"] = table["architecture"].map(groups)
-    figure = plots.effective_robustness_grid(table, base)  # refuses too many groups
+    figure = plots.effective_robustness_grid(table, shown)  # refuses too many groups
     means = pd.DataFrame(robust.attrs["averages"] or robust).reindex(columns=AVERAGED)
     show(f"Average robustness over {used}", means.dropna(axis="columns", how="all"))
     if groups is not None:
@@ -83,7 +88,7 @@ def under_recipes(
     if study.store is None:
         raise UserError(f"{study.name}: a table of errors does not say how networks were trained")
     name = tested_dataset(study, dataset, study.test_sets)
-    tables = {study.options.recipe or study.store.recipes[0]: errors}
+    tables = {study.errors_of[name]: errors}
     others = study.recipe_test_sets
     tables |= {recipe: found[name] for recipe, found in others.items() if name in found}
     if len(tables) < 2:

@@ -7,8 +7,6 @@ The budget spent and the settings chosen by dataset, tuned errors against those 
 for all, and the correlations of tuned errors with the errors on the source and with each other.
 """
 
-import pandas as pd
-
 from anynet_study import apr
 from anynet_study.analysis.analyses.script import script, show
 from anynet_study.analysis.study import Study
@@ -24,15 +22,9 @@ def tuning(study: Study) -> None:
             if name == "tuning":
                 raise
             print(f"{error}\n")
-    errors, source = study.errors, study.datasets.set_index("role")["dataset"].get("source")
-    if isinstance(source, str) and errors[source].isna().all() and study.store is not None:
-        # What is fine-tuned starts from the source: its errors there are those of another recipe.
-        others = [study.store.errors(recipe=name)[source] for name in study.store.recipes]
-        errors = errors.assign(**{source: pd.concat(others, axis=1).bfill(axis=1).iloc[:, 0]})
-    show(
-        "Correlations of the tuned errors",
-        apr.correlations(errors.dropna(axis=1, how="all"), **study.options.correlating),
-    )
+    errors = study.errors.dropna(axis=1, how="all")
+    table = apr.correlations(errors, **study.options.correlating)
+    show("Correlations of the tuned errors", table)
 
 
 if __name__ == "__main__":

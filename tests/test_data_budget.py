@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command import SWEEPS, in_this_process, laid_out, run_script, train
+from items import answer
 from miniatures import class_folders, wnids, write_miniature
 from miniatures_shifts import imagenet_v2, wnid_folders
 
@@ -17,7 +18,7 @@ SWEEP = SWEEPS / "data-budget.yaml"
 SHIFTS = ("v2", "sketch", "renditions", "adversarial")
 #: What makes it a matter of seconds.
 TOY = [
-    "population.count=3",
+    "population.count=4",
     "population.space={base: anynetx, depths: [1, 2], widths: [8, 24], stem_width: 8}",
     "population.flops=[1e5, 1e6]",
     "population.resolution=16",
@@ -69,13 +70,14 @@ def test_from_the_downloads_to_the_figure(tmp_path: Path, monkeypatch: pytest.Mo
     store = ResultStore(study / "results.h5")
     runs = store.runs()
     assert set(runs["status"]) == {"completed"}
-    assert len(runs) == 3 * 5 * 2
+    assert len(runs) == 4 * 5 * 2
     images = store.datasets().set_index("dataset")["train_images"]
     assert images["both-1x"] == images["in100"]
     assert images["both"] > images["in100"]
     errors = store.evaluation_errors("both", recipe="texts")
     assert {"test", *SHIFTS, "fifty", "ten", "few-shot"} <= set(errors.columns)
     assert errors.notna().all(axis=None)
+    answer(tmp_path, "data-budget", monkeypatch)
     laid_out(monkeypatch)
     assert run_script("data_budget", str(study), "-o", str(tmp_path)) == 0
     table = pd.read_csv(tmp_path / "data_budget.csv")

@@ -311,6 +311,15 @@ def remarks(table: pd.DataFrame) -> list[str]:
     return [*said, *told.get("remarks", [])]
 
 
+def unanswered(table: pd.DataFrame) -> str:
+    """Why a table answers nothing: it has no row, or no number but counts; "" where it answers."""
+    numbers = table.select_dtypes("float")
+    if len(table) and (numbers.empty or numbers.notna().any(axis=None)):
+        return ""
+    notes = [str(note) for note in table.get("note", ()) if note]
+    return notes[0] if notes else "no value is known"
+
+
 def check_room(count: int, most: int = MOST_PANELS, what: str = "datasets") -> None:
     """Raise DoesNotApplyError for more panels, rows or columns than a figure has room for."""
     if count > most:

@@ -180,6 +180,8 @@ class Inputs:
     datasets: pd.DataFrame | None = None
     #: Architectures x datasets: top-1 error on the training images in the last epoch.
     training_errors: pd.DataFrame | None = None
+    #: Of each dataset, the recipe whose errors stand for it; none of a table.
+    errors_of: dict[str, str] = field(default_factory=dict)
     #: Errors under the other recipes, by name, on the datasets that these were trained on.
     recipes: dict[str, pd.DataFrame] = field(default_factory=dict)
     #: As `ResultStore.trials()`: the runs of tuned recipes.
@@ -480,6 +482,22 @@ class Study(Analysed):
     def training_errors(self) -> pd.DataFrame:
         """Architectures x datasets: top-1 error on the training images in the last epoch."""
         return needed(self.inputs.training_errors, NO_TRAINING_ERRORS)
+
+    @property
+    def errors_of(self) -> dict[str, str]:
+        """Of each dataset, the recipe whose errors stand for it; none of a table."""
+        return self.inputs.errors_of
+
+    @property
+    def recipe(self) -> str:
+        """The recipes whose errors are analysed: `basic`, or `basic (imagenet), grid`."""
+        standing, names = self.errors_of, dict.fromkeys(self.errors_of.values())
+        if len(names) == 1:
+            return next(iter(names))
+        most = max(reversed(names), key=[*standing.values()].count, default="")
+        others = {name: [at for at in standing if standing[at] == name] for name in names}
+        told = [f"{name} ({', '.join(of)})" for name, of in others.items() if name != most]
+        return ", ".join([*told, most])
 
     @property
     def recipes(self) -> dict[str, pd.DataFrame]:

@@ -73,9 +73,14 @@ def analyze(
 
 def made(study: "Study", names: list[str]) -> list[str]:
     """The names of those tables that can be made. Raises UserError where none can."""
+    from anynet_study.analysis.analysis import unanswered
     from anynet_study.cli.analysis_output import with_remedy
 
     found = study.make(names)
+    for name, table in [*found.items()]:
+        if reason := unanswered(table):
+            study.left_out[name] = reason
+            del found[name]
     if not found:
         raise UserError(
             f"{study.name}: no table {names[0]}: {with_remedy(study.left_out[names[0]])}"

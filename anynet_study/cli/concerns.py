@@ -17,14 +17,15 @@ from anynet_study.engine.stages import dataset_table
 def concerns_so_far(study: OpenStudy, reader: JournalReader) -> list[Concern]:
     """Return what makes the answer of a study that may still train worth little, the worst first.
 
-    By the runs that `reader` has read, under the main recipe.
+    By the runs that `reader` has read, under the recipes whose errors are analysed.
     Nothing of what further runs may mend, such as that they are few.
     """
-    main, recorded = next(iter(study.sweep.recipes)), reader.outcomes()
+    recorded = reader.outcomes()
     known = [
         (run.architecture, run.dataset, run.replicate, *recorded[run.run_id])
         for run in study.plan
-        if run.run_id in recorded and study.plan.called(run) == main
+        if run.run_id in recorded
+        and study.plan.called(run) == study.sweep.standing_for(run.dataset)
     ]
     errors: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for architecture, dataset, _, _, error in known:

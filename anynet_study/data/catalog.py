@@ -59,7 +59,7 @@ cifar10 | study | 10 | 60000 | 10000 | 32 | 0 | none stated
     'CIFAR-10', binary or python version, or as image folders
 cifar100 | study | 100 | 60000 | 10000 | 32 | 20 | none stated
     'CIFAR-100', binary or python version, or as image folders
-cct20 | transfer | 15 | 57000 | 15000 | 256 | 0 | CDLA Permissive
+cct20 | transfer | 15 | 29380 | 15827 | 256 | 0 | CDLA Permissive
     'Caltech Camera Traps-20', its small images and annotation files
 aptos | transfer | 5 | 3662 | 732 | 256 | 0 | rules of the competition
     'APTOS 2019 Blindness Detection', train.csv and train_images

@@ -45,11 +45,10 @@ from anynet_study.store import (
 
 def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
     """One row per dataset of the sweep, as the results store keeps it (`store.layout`)."""
-    main = next(iter(sweep.recipes.values()))
     rows: list[dict[str, Any]] = []
     for label, view in views.items():
         entry, images = sweep.datasets[label], len(view.train_index)
-        stated = main.for_dataset(label)
+        stated = sweep.recipes[sweep.standing_for(label)].for_dataset(label)
         recipe = resolve_on(view, stated, label)
         steps = steps_per_epoch(images, recipe.batch_size)
         rows.append(
@@ -60,6 +59,8 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
                 "classes": len(view.classes),
                 "train_images": images,
                 "test_images": len(view.test_index),
+                "errors_of": sweep.standing_for(label) if sweep.errors_of else "",
+                "recipes": json.dumps(sweep.recipes_on(label)),
                 "metric": recipe.metric,
                 "chance": chance_error(view.test_labels, len(view.classes), recipe.metric),
                 "epochs": len(epoch_lengths(recipe, steps)),

@@ -200,6 +200,8 @@ _OF_DATASETS = {
     "classes": _count("count", 1, 1_000_000),
     "train_images": _count("count"),
     "test_images": _count("count"),
+    "errors_of": _text('recipe whose errors stand for it; "": the main one'),
+    "recipes": _text("JSON: names of the recipes that the sweep trains on it"),
     "metric": _text("what errors on it are of"),
     "chance": _percent("error of the best guess that is the same for all images, percent"),
     "epochs": _count("planned for it"),
@@ -342,7 +344,7 @@ ARRAYS
 
 THE TABLE OF ERRORS that analyses begin with has a row per architecture and a column per dataset,
 each the mean of `error` over the runs of that architecture and dataset with planned 1 and the main
-recipe whose error is not NaN.
+recipe, or the one in the column errors_of of /datasets, whose error is not NaN.
 
 Texts are of fixed length, padded with NUL (h5py gives bytes: decode them, or read them by asstr());
 of varying length where padding would be a waste. Chunked arrays are compressed with gzip and carry

@@ -132,6 +132,34 @@ class Results(ABC):
     @abstractmethod
     def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table: ...
 
+    def errors_of(self, recipe: str | None = None) -> dict[str, str]:
+        """The recipe whose errors stand for each dataset of the study, by dataset.
+
+        None: the one that the sweep names (its key errors_of), else the main one. A recipe's name:
+        that one; but on the source, where the sweep does not train by it (only recent stores know),
+        the one that stands for the source otherwise. Raises UserError for an unknown recipe.
+        """
+        name, main, known = self._recipe(recipe), next(iter(self.recipes), ""), set(self.recipes)
+        told = ("dataset", "role", "errors_of", "recipes")
+        there = [column for column in told if column in self.columns("datasets")]
+        rows = self._read("datasets", there).to_pylist()
+        found = {}
+        for row in rows:
+            stated = row.get("errors_of") or ""
+            standing = stated if stated in known else main
+            trained = stored_json(row.get("recipes"), list, "recipes")
+            elsewhere = row.get("role") == "source" and trained and name not in trained
+            found[str(row["dataset"])] = standing if recipe is None or elsewhere else name
+        return found
+
+    def stands(self, runs: "pd.DataFrame", recipe: str | None = None) -> "pd.Series[bool]":
+        """Tell which rows are of the recipe that stands for their dataset (`errors_of`).
+
+        `runs` has the columns dataset and recipe.
+        """
+        standing = runs["dataset"].astype(object).map(self.errors_of(recipe))
+        return runs["recipe"].astype(object) == standing.fillna(self._recipe(recipe))
+
     @abstractmethod
     def _recipe(self, recipe: str | None) -> str:
         """The name of a recipe; None: of the main one. Raises UserError for another."""
@@ -181,9 +209,9 @@ class Results(ABC):
         """Final-epoch test errors in percent: index "architecture", one column per dataset.
 
         All architectures and datasets of the study are there, in its order; NaN where no planned
-        run of the recipe (default: the main one) has an error. `metric` None is each run's own;
-        otherwise diverged runs count as guessing uniformly. `replicates`: the mean over those
-        that did not fail, the first of them, or each: then the index is (architecture,
+        run of the recipe that stands for the dataset (`errors_of`) has an error. `metric` None is
+        each run's own; otherwise diverged runs count as guessing uniformly. `replicates`: the mean
+        over those that did not fail, the first of them, or each: then the index is (architecture,
         replicate), and only those are there that have an error.
 
         Errors of a tuned recipe are those of the trials with the lowest errors on validation
@@ -269,15 +297,16 @@ class Results(ABC):
         trainings.
         """
         check_metric(metric)
-        name = self._recipe(recipe)
         keys = ["architecture", "dataset", "replicate", "error", "error_std", "trainings"]
         more = ["run_id", "status", "metric"] if metric else ["run_id"]
         known = ["classes"] if metric and "classes" in self.columns("runs") else []
         table = self.table("runs", [*keys, "recipe", "planned", *more, *known])
         runs = table.to_pandas()
-        mine = runs["recipe"] == name
+        mine = self.stands(runs, recipe)
         if best is not None:
-            mine = runs["run_id"].isin(best_trials(self.trials(), name, best))
+            name = self._recipe(recipe)
+            chosen = runs["run_id"].isin(best_trials(self.trials(), name, best))
+            mine = chosen | (mine & (runs["recipe"] != name))
         runs = runs[runs["planned"] & mine]
         if metric is not None:
             runs = runs if known else runs.assign(classes=np.nan)
@@ -299,12 +328,11 @@ class Results(ABC):
         On every evaluation's top-1 and top-5, and on other metrics where they are its run's.
         """
         check_metric(metric)
-        name = self._recipe(recipe)
         error = metric if metric in ("top1", "top5") else "error"
         keys = ["architecture", "dataset", "recipe", "replicate", "planned"]
         names = ["run_id", "evaluation", "evaluation_id", error]
         found = self.table("evaluations", [*keys, *names]).to_pandas()
-        mine = found["planned"] & (found["recipe"] == name) & (found["dataset"] == dataset)
+        mine = found["planned"] & self.stands(found, recipe) & (found["dataset"] == dataset)
         found = found[mine]
         check_alike(dataset, found)
         if error == "error":

@@ -62,6 +62,46 @@ def test_a_recipe_for_each_way_of_pretraining(tmp_path: Path) -> None:
     assert load(tmp_path, SMALL + PRETRAINED, more).recipes["tuned-strong"].lr == 0.01
 
 
+ERRORS_OF = "errors_of={digits: strong, default: tuned-basic, digits-2: basic}"
+
+
+def test_a_recipe_whose_errors_stand_for_each_dataset(tmp_path: Path) -> None:
+    """Of what the store says of a dataset, its metric and epochs are those of that recipe."""
+    plain = load(tmp_path, SMALL + PRETRAINED)
+    sweep = load(tmp_path, SMALL + PRETRAINED, ERRORS_OF)
+    standing = {name: sweep.standing_for(name) for name in sweep.datasets}
+    assert standing == {"digits": "strong", "digits-2": "basic", "gratings": "tuned-basic"}
+    assert {plain.standing_for(name) for name in plain.datasets} == {"basic"}
+    assert sweep.recipes_on("gratings") == ["basic", "tuned-basic", "tuned-strong", "probe"]
+    assert not sweep.changes_since(plain), "no run depends on it"
+    assert load(tmp_path, sweep.to_yaml()) == sweep
+    views = load_views(sweep)
+    for one, told, epochs in ((sweep, standing, 1), (plain, {}, 3)):
+        rows = {row["dataset"]: row for row in dataset_table(one, views).to_pylist()}
+        for name in sweep.datasets:
+            assert rows[name]["errors_of"] == told.get(name, "")
+            assert json.loads(rows[name]["recipes"]) == sweep.recipes_on(name)
+        assert rows["gratings"]["epochs"] == epochs
+
+
+@pytest.mark.parametrize(
+    ("override", "reason"),
+    [
+        ("errors_of={other: basic}", "errors_of: no dataset `other`"),
+        ("errors_of={digits: best}", "errors_of.digits: no recipe `best`"),
+        (
+            "errors_of={default: tuned-basic}",
+            "errors_of.digits: tuned-basic is not trained on it; legal: basic, strong",
+        ),
+        ("errors_of={gratings: strong}", "errors_of.gratings: strong is not trained on it; legal"),
+    ],
+)
+def test_recipes_that_cannot_stand_for_a_dataset(
+    tmp_path: Path, override: str, reason: str
+) -> None:
+    assert reason in complaint(tmp_path, SMALL + PRETRAINED, override)
+
+
 @pytest.mark.parametrize(
     ("override", "reason"),
     [

@@ -11,8 +11,9 @@ import pytest
 import torch
 import yaml
 from command import SWEEPS, in_this_process, run_script, train
+from items import answer
 from miniatures import TOY, write_miniature
-from miniatures_transfer import cassava
+from miniatures_transfer import cassava, eurosat
 from scripted_study import PACKED
 from tiny_study import Type
 
@@ -409,18 +410,19 @@ def test_from_price_to_report(type_: Type, tmp_path: Path) -> None:
 
 # The experiments of papers 3 and 4.
 
+OTHERS = {"cassava": cassava, "eurosat": eurosat}
 SMALL = ["batch_size=16", "warmup_epochs=0", "resolution=16"]
 #: Of each file: runs, and what makes its miniature: sizes, datasets, and how often it is launched.
 EXPERIMENTS = {
     "paper3": (
         "7,999",
-        "cassava imagenet",
+        "cassava eurosat imagenet",
         1,
         "--recipe grid",
         [
-            "datasets={imagenet: {}, cassava: {validation: 0.25}}",
+            "datasets={imagenet: {}, cassava: {validation: 0.25}, eurosat: {validation: 0.25}}",
             *(f"recipes.basic.{key}" for key in ("epochs=1", *SMALL)),
-            *(f"recipes.grid.{key}" for key in ("epochs=1", "datasets=[cassava]", *SMALL)),
+            *(f"recipes.grid.{key}" for key in ("epochs=1", "datasets=[cassava, eurosat]", *SMALL)),
             "recipes.grid.overrides={}",
             "recipes.grid.tuning.space=[{optimizer: [sgd], nesterov: [true], lr: [0.1, 0.01]}, "
             "{optimizer: [adamw], lr: [0.01]}]",
@@ -460,16 +462,17 @@ def test_every_experiment_runs_in_miniature_and_gives_its_table(
     tmp_path: Path,
     name: str,
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _, datasets, launches, options, overrides = EXPERIMENTS[name]
     for base in datasets.split():
         source = tmp_path / "downloads" / base
-        if base == "cassava":
+        if base in OTHERS:
             source.mkdir(parents=True)
-            cassava(source, np.random.default_rng(0))
+            OTHERS[base](source, np.random.default_rng(0))
         else:
             write_miniature(base, source.parent, classes=None if base == "cifar10" else 12)
-        shares = ["--test-share", 0.25] if base == "cassava" else []
+        shares = ["--test-share", 0.25] if base in OTHERS else []
         in_this_process(tmp_path, "data", "add", base, "--from", source, "--size", 16, *shares)
     for _ in range(launches):
         train(tmp_path, SWEEPS / "tuning" / f"{name}.yaml", *TOY, *overrides)
@@ -478,6 +481,7 @@ def test_every_experiment_runs_in_miniature_and_gives_its_table(
     tuned = store.trials()
     assert (tuned.groupby(["architecture", "dataset"])["chosen"].sum() == 1).all()
     assert tuned["architecture"].nunique() == 4
+    answer(tmp_path, name, monkeypatch)
     code = run_script("tuning", str(tmp_path / "studies" / name), *options.split())
     shown = capsys.readouterr()
     assert code == 0, shown.err

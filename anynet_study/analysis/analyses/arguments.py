@@ -215,7 +215,10 @@ class StudyOptions(TableOptions):
         ),
     ] = ""
     recipe: Annotated[
-        str | None, typer.Option("--recipe", help="Recipe in a store; default: the main one.")
+        str | None,
+        typer.Option(
+            "--recipe", help="Recipe in a store; default: those of errors_of, or the first."
+        ),
     ] = None
     metric: Annotated[
         str | None,

@@ -147,8 +147,7 @@ def evidence_of(study: "Study") -> Evidence:
     columns.append("function_digest")
     table = study.store.table("runs", columns)
     runs = table.to_pandas()
-    recipe = study.options.recipe or next(iter(study.store.recipes), "")
-    mine = runs["planned"] & runs["recipe"].eq(recipe)
+    mine = runs["planned"] & study.store.stands(runs, study.options.recipe)
     planned = study.store.planned_runs
     trains = bool(study.store.provenance.get("sweep"))
     lacking = 0 if planned is None else planned - int(runs["planned"].sum())

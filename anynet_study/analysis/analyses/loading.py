@@ -307,9 +307,18 @@ class StoreInputs(Inputs):
         self.choice = (options.metric, options.recipe, options.replicates)
 
     @cached_property
-    def recipe(self) -> str:
-        """The recipe that counts."""
-        return self.options.recipe or next(iter(self.store.recipes), "")
+    def errors_of(self) -> dict[str, str]:
+        return self.store.errors_of(self.options.recipe)
+
+    @cached_property
+    def others(self) -> dict[str, list[str]]:
+        """By recipe, the datasets that it trains and for which another one's errors stand."""
+        found: dict[str, list[str]] = {}
+        for name in self.store.recipes:
+            mine = self.store.errors_of(name)
+            own = [at for at, of in mine.items() if of == name != self.errors_of[at]]
+            found |= {name: own} if own else {}
+        return found
 
     @cached_property
     def datasets(self) -> pd.DataFrame:
@@ -350,9 +359,12 @@ class StoreInputs(Inputs):
     @cached_property
     def recipes(self) -> dict[str, pd.DataFrame]:
         metric, _, replicates = self.choice
-        others = [name for name in self.store.recipes if name != self.recipe]
-        errors = {name: self.store.errors(metric, name, replicates) for name in others}
-        return {name: table.dropna(axis="columns", how="all") for name, table in errors.items()}
+        tables = {
+            name: self.store.errors(metric, name, replicates)[datasets]
+            for name, datasets in self.others.items()
+        }
+        known = {name: table.dropna(axis="columns", how="all") for name, table in tables.items()}
+        return {name: table for name, table in known.items() if table.shape[1]}
 
     @cached_property
     def trials(self) -> pd.DataFrame | None:
@@ -361,7 +373,7 @@ class StoreInputs(Inputs):
 
     @cached_property
     def curves(self) -> pd.DataFrame:
-        return curves_of(self.store, self.datasets, self.recipe)
+        return curves_of(self.store, self.datasets, self.options.recipe)
 
     @cached_property
     def training_errors(self) -> pd.DataFrame | None:
@@ -380,7 +392,7 @@ class StoreInputs(Inputs):
     def costs(self) -> dict[str, float]:
         """Of completed runs."""
         runs = self.store.runs(["dataset", "recipe", "status", "seconds"])
-        runs = runs[(runs["recipe"] == self.recipe) & (runs["status"] == "completed")]
+        runs = runs[self.store.stands(runs, self.options.recipe) & (runs["status"] == "completed")]
         seconds = runs[runs["seconds"] > 0].groupby("dataset")["seconds"].mean()
         return {str(name): float(value) for name, value in seconds.items()}
 
@@ -398,22 +410,23 @@ class StoreInputs(Inputs):
 
     @cached_property
     def evaluated(self) -> dict[str, pd.DataFrame]:
-        return self._evaluated(self.recipe)
+        return self._evaluated(self.options.recipe, list(self.errors_of))
 
     @cached_property
     def recipe_evaluated(self) -> dict[str, dict[str, pd.DataFrame]]:
         """Of the recipes whose runs were evaluated on any."""
-        others = [name for name in self.store.recipes if name != self.recipe]
-        return {name: found for name in others if (found := self._evaluated(name))}
+        tables = {name: self._evaluated(name, own) for name, own in self.others.items()}
+        return {name: found for name, found in tables.items() if found}
 
-    def _evaluated(self, recipe: str) -> dict[str, pd.DataFrame]:
-        """Of the datasets whose runs by a recipe were evaluated on any."""
+    def _evaluated(self, recipe: str | None, datasets: Sequence[str]) -> dict[str, pd.DataFrame]:
+        """Of those of the datasets whose runs by a recipe were evaluated on any."""
         evaluated = self.store.evaluations(["dataset", "recipe", "planned"])
-        evaluated = evaluated[evaluated["planned"] & (evaluated["recipe"] == recipe)]
+        mine = evaluated["planned"] & self.store.stands(evaluated, recipe)
         metric = "top5" if self.options.metric == "top5" else "top1"
         tables = {
             name: self.store.evaluation_errors(name, metric, recipe, self.choice[2])
-            for name in dict.fromkeys(evaluated["dataset"])
+            for name in dict.fromkeys(evaluated.loc[mine, "dataset"])
+            if name in datasets
         }
         for dataset, evaluation, identity in self.identities:
             # Tests of other networks than those whose errors are analysed are no test sets.
@@ -496,7 +509,8 @@ class StoreInputs(Inputs):
         except DoesNotApplyError:
             raise DoesNotApplyError(f"no predictions on {named} are stored") from None
         runs = runs.reset_index(drop=True)
-        chosen = runs[(runs["recipe"] == self.recipe) & runs["architecture"].isin(architectures)]
+        standing = self.store.stands(runs, self.options.recipe)
+        chosen = runs[standing & runs["architecture"].isin(architectures)]
         first = chosen.sort_values("replicate", kind="stable").drop_duplicates("architecture")
         if len(first) < 2:
             told = counted(len(first), "architecture")
@@ -552,8 +566,8 @@ def kind_of(identity: Mapping[str, Any], own: bool, fewer: bool) -> EvaluationKi
     return next((kind for kind, there in tests.items() if there), "own images")
 
 
-def curves_of(store: ResultStore, datasets: pd.DataFrame, recipe: str) -> pd.DataFrame:
-    """Errors after every epoch, of the first planned replicate of a recipe.
+def curves_of(store: ResultStore, datasets: pd.DataFrame, recipe: str | None) -> pd.DataFrame:
+    """Errors after every epoch, of the first planned replicate of the recipe that stands.
 
     Returns a long table with columns dataset, architecture, epoch, error (on test images, percent,
     on the dataset's own metric; NaN where there are no curves of that) and train_top1, in the order
@@ -561,7 +575,7 @@ def curves_of(store: ResultStore, datasets: pd.DataFrame, recipe: str) -> pd.Dat
     """
     keys = ["run_id", "dataset", "architecture", "recipe", "replicate", "planned", "metric"]
     runs = store.runs(keys)
-    main = runs[runs["planned"] & (runs["recipe"] == recipe)] if len(runs) else runs
+    main = runs[runs["planned"] & store.stands(runs, recipe)] if len(runs) else runs
     first = main.sort_values("replicate", kind="stable").drop_duplicates(
         ["dataset", "architecture"]
     )

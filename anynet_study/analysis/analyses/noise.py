@@ -163,7 +163,7 @@ NOISE = Analysis[Study](
             "architectures, a tick for each. sd: standard deviations in points; ICC: share of the "
             "architectures in the variance of the ranks of single runs, with its {level} interval.",
             draw=lambda study, replicates: plots.noise_grid(
-                replicates, study.table("noise"), study.metrics
+                study.called(replicates), study.table("noise"), study.metrics
             ),
             data=lambda study: study.replicates,
             expected=True,
@@ -213,17 +213,45 @@ CORRECTED = Analysis[Study](
 
 
 def rank_preservation(study: Study) -> pd.DataFrame:
-    """Does the order on the source hold, where training noise can tell architectures apart?"""
-    intervals = apr.replicate_intervals(study.replicates, study.options.level)
+    """Does the order on the source hold, where error bars can tell architectures apart?"""
+    intervals = error_bars(study)
     roles = study.known("roles")
     reference = study.errors.columns[0] if roles is None else roles.source
-    return apr.rank_preservation(intervals, reference)
+    table = apr.rank_preservation(intervals, reference)
+    table.attrs["remarks"] = [*intervals.attrs["remarks"], *table.attrs["remarks"]]
+    return table
+
+
+def error_bars(study: Study) -> pd.DataFrame:
+    """Intervals of every architecture's error on every dataset, as `apr.tied_ranks` takes them.
+
+    From replicates; of single runs from the test images, on the datasets whose numbers are known.
+    """
+    level = study.options.level
+    if (replicates := study.known("replicates")) is not None:
+        intervals = apr.replicate_intervals(replicates, level)
+        intervals.attrs["remarks"] = ["Error bars are of the noise of training."]
+        return intervals
+    shares, images = (None, "top1", "top5"), study.image_counts
+    known = [
+        name for name in study.errors if name in images and study.metrics.get(str(name)) in shares
+    ]
+    if not known:
+        raise DoesNotApplyError(
+            f"{NO_REPLICATES}, and no numbers of test images are known (of a table: --images)"
+        )
+    intervals = apr.sampling_intervals(study.errors[known], images, level)
+    intervals.attrs["remarks"] = [
+        "Nothing was trained twice: error bars are of the sampling of test images "
+        "(Clopper-Pearson), and know nothing of the noise of training."
+    ]
+    return intervals
 
 
 def tied_ranks(study: Study) -> pd.DataFrame:
     """Rank of every architecture on every dataset, and those that overlapping intervals leave."""
     check_room(len(study.errors), MOST_LINES, "architectures")
-    return apr.tied_ranks(apr.replicate_intervals(study.replicates, study.options.level))
+    return apr.tied_ranks(error_bars(study))
 
 
 RANK_PRESERVATION = Analysis[Study](
@@ -243,7 +271,6 @@ RANK_PRESERVATION = Analysis[Study](
         "as evidence that tied architectures are equally good: 95% intervals that just touch mean "
         "p < 0.01, so that many tied pairs differ significantly"
     ),
-    needs=("replicates",),
     headings={"same": "same order", "preserved": "order holds"},
     figures=(
         StudyFigure(
@@ -251,7 +278,8 @@ RANK_PRESERVATION = Analysis[Study](
             older_names=("ranks",),
             title="Ranks on every dataset",
             caption="Rank of every architecture on every dataset, one line per architecture. Bars: "
-            "the ranks that overlapping {level} intervals, from the replicates, leave open.",
+            "the ranks that overlapping {level} intervals leave open: from the replicates, or of "
+            "single runs from the test images.",
             draw=lambda study, ranks: plots.rank_preservation_chart(ranks),
             data=tied_ranks,
         ),

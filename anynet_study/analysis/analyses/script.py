@@ -16,6 +16,8 @@ from anynet_study.analysis.analyses.arguments import (
     StudyOptions,
     with_study_options,
 )
+from anynet_study.analysis.analyses.building import with_averages
+from anynet_study.analysis.analysis import unanswered
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError, UserError
 from anynet_study.core.files import write_text
@@ -61,13 +63,17 @@ def draw(*tables: str, **figures: str) -> None:
     """Run a script that draws registered figures, each under a name of its own.
 
     `draw(figure7a="depth", figure7b="width")` writes figure7a.png, .pdf and .csv, and so on. Of
-    several figures, those that there are. Before them the script prints these tables.
+    several figures, those that there are. Before them the script prints these tables, those that
+    there are.
     """
 
     def command(study: Study, output: Output = FOLDER) -> None:
+        lacking, left_out = [], []
         for name in tables:
-            show(study.analysis(name).title, study.table(name))
-        left_out = []
+            try:
+                show(study.analysis(name).title, study.table(name))
+            except UserError as error:
+                lacking.append(f"no table {name}: {error}")
         for stem, name in figures.items():
             try:
                 save(study.figure(name), output / stem, study.figure_data(name))
@@ -75,7 +81,7 @@ def draw(*tables: str, **figures: str) -> None:
                 left_out.append(f"no {stem}: {error}")
         if len(left_out) == len(figures):
             raise UserError(f"{study.name}: {left_out[0]}")
-        for line in left_out:
+        for line in [*lacking, *left_out]:
             print(line, file=sys.stderr)
 
     command.__doc__ = f"Draw {', '.join(figures)}: PNG, PDF, and what they show as CSV."
@@ -87,14 +93,21 @@ def show_tables(*names: str) -> None:
 
     def command(study: Study) -> None:
         for name in names:
-            show(study.analysis(name).title, study.table(name))
+            table = study.table(name)
+            shown = with_averages(table, str(table.columns[0]), "Average")
+            counts = table.select_dtypes("integer").columns  # which an average has not
+            show(study.analysis(name).title, shown.astype(dict.fromkeys(counts, "Int64")))
 
     command.__doc__ = f"Print the tables {', '.join(names)}."
     script(command)
 
 
 def save(figure: Any, stem: Path, table: pd.DataFrame | None = None) -> None:
-    """Write a figure as PNG and PDF, and its table as CSV; print their paths."""
+    """Write a figure as PNG and PDF, and its table as CSV; print their paths.
+
+    Raises UserError for a figure that shows nothing.
+    """
+    plots.check_drawn(figure)
     print(*plots.save(figure, stem, table=table), sep="\n")
 
 
@@ -106,7 +119,9 @@ def save_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def show(title: str, table: pd.DataFrame) -> None:
-    """Print a table."""
+    """Print a table. Raises UserError, with the reason, for one that has no number but counts."""
+    if reason := unanswered(table):
+        raise UserError(f"{title}: {reason}")
     print(f"{title}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
 
 

@@ -191,7 +191,7 @@ def found_on_shifts(study: Study, shifts: pd.DataFrame) -> Said:
         for row in known:
             ends = Interval(row["holds_low"], row["holds_high"], OF_IMAGES, asked)
             said.append(Claim(HOLDS, str(row["test_set"]), ends, str(dataset), asked))
-        for row in known:
+        for row in sorted(known, key=lambda row: row["change"]):  # of many, the largest loss first
             change = row["change_low"], row["change_high"]
             ends = Interval(*change, OF_IMAGES, of_all, row["change"])
             said.append(Claim(CHANGES, str(row["test_set"]), ends, str(dataset), of_all))

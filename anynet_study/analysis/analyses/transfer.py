@@ -156,6 +156,7 @@ BEYOND = Analysis[Study](
     | {"difference": "one other - source", "freed_difference": "without noise"}
     | dict.fromkeys(("freed_source", "freed_others", "r2_source", "r2_average", "r2_both"), "")
     | {"f_average": "F of others", "f_source": "F of source", "p_average": "", "p_source": ""}
+    | {"p_average_noiseless": "p of F, others", "p_source_noiseless": "p of F, source"}
     | {"p_average_holm": "p of others (Holm)", "p_source_holm": "p of source (Holm)"},
     figures=(
         StudyFigure(
@@ -174,7 +175,8 @@ BEYOND = Analysis[Study](
         "“One other”: the mean of the correlations with each other target by itself, which is a "
         "fair comparison, as the source is one dataset. The average of the others has less noise "
         "than any one of them. F of regressions on the source and on that average, as measured: "
-        "noise in the source by itself makes F of others large. p, and the difference without "
+        "noise in the source by itself makes F of others large. p of F is right if what is held "
+        "fixed has no noise, as papers take for granted. p (Holm), and the difference without "
         "noise, allow for the noise of training (errors in variables), and are given where "
         "replicates show it."
     ),

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr
+from scipy.special import fdtrc, stdtr
 
 from anynet_study.analysis.apr.bootstrap import (
     Resampled,
@@ -46,6 +46,7 @@ CORRELATIONS += ["freed_source", "freed_others", "freed_difference"]
 STATISTICS = [
     *(f"{name}{end}" for name in CORRELATIONS for end in ("", "_low", "_high")),
     *("r2_source", "r2_average", "r2_both", "f_average", "f_source"),
+    *("p_average_noiseless", "p_source_noiseless"),
     *("p_average", "p_source", "p_average_holm", "p_source_holm"),
 ]
 #: The scale on which targets are averaged.
@@ -75,7 +76,8 @@ def other_targets(
 
     Returns DataFrame[target, n, rho_source, rho_source_low, rho_source_high, rho_others, ...,
     difference, ..., rho_average, ..., freed_source, ..., freed_others, ..., freed_difference, ...,
-    r2_source, r2_average, r2_both, f_average, f_source, p_average, p_source, p_average_holm,
+    r2_source, r2_average, r2_both, f_average, f_source, p_average_noiseless,
+    p_source_noiseless, p_average, p_source, p_average_holm,
     p_source_holm, note].
 
     `rho_others` is the mean of the correlations with each other target alone, so that one column is
@@ -90,16 +92,17 @@ def other_targets(
     of the paper (1 and n - 3 degrees of freedom) of adding the average to the source, and the
     source to the average, as measured. F takes what is held fixed for free of noise: where it is
     not, F is large although nothing is there, with an ICC of the source of 0.7 in nearly all
-    studies. So it has no p here.
+    studies. Its p, by the distribution of F, is the paper's, and named by this assumption:
+    "_noiseless".
 
-    p tests whether the one goes with the target given what the other would be *without noise*, and
-    is known where replicates tell that noise: p_average needs those of the source, p_source those
-    of all other targets. Tested is cov(x, y) (var(z) - w) = cov(x, z) cov(y, z), where w is the
-    variance within architectures of z (errors in variables: Fuller, "Measurement Error Models",
-    1987, section 1.1), of first runs, by Student's t with the jackknife's standard error and one
-    degree of freedom less than there are architectures trained twice. In simulations 0.5% to 5%
-    were at most 0.05 where nothing is there (`benchmarks/coverage.py`). "_holm": corrected for all
-    tests of the table.
+    The other p tests whether the one goes with the target given what the other would be *without
+    noise*, and is known where replicates tell that noise: p_average needs those of the source,
+    p_source those of all other targets. Tested is cov(x, y) (var(z) - w) = cov(x, z) cov(y, z),
+    where w is the variance within architectures of z (errors in variables: Fuller, "Measurement
+    Error Models", 1987, section 1.1), of first runs, by Student's t with the jackknife's standard
+    error and one degree of freedom less than there are architectures trained twice. In simulations
+    0.5% to 5% were at most 0.05 where nothing is there (`benchmarks/coverage.py`). "_holm":
+    corrected for all tests of the table.
 
     Rests on the architectures with all scores, but for columns that have none or are constant,
     which are left out and keep their row with NaN and a note.
@@ -300,7 +303,7 @@ def _unit(
 
 
 def _nested(y: Floats, source: Floats, average: Floats) -> dict[str, float]:
-    """R squared of the three regressions, and F of each predictor beyond the other."""
+    """R squared of the three regressions, and F of each predictor beyond the other, with its p."""
     total = ((y - y.mean()) ** 2).sum()
     left = {}
     models = {"source": [source], "average": [average], "both": [source, average]}
@@ -314,6 +317,7 @@ def _nested(y: Floats, source: Floats, average: Floats) -> dict[str, float]:
     for added, kept in (("average", "source"), ("source", "average")):
         gain = max(left[kept] - left["both"], 0.0)
         row[f"f_{added}"] = float(gain / (left["both"] / (len(y) - 3)))
+        row[f"p_{added}_noiseless"] = float(fdtrc(1, len(y) - 3, row[f"f_{added}"]))
     return row
 
 

@@ -41,11 +41,13 @@ from .proxies import regret_grid as regret_grid
 from .proxies import width_grid as width_grid
 from .rankings import rank_preservation_chart as rank_preservation_chart
 from .rankings import shift_rank_chart as shift_rank_chart
+from .saving import check_drawn as check_drawn
 from .saving import check_formats as check_formats
 from .saving import save as save
 from .scatter import scatter_grid as scatter_grid
 from .scatter import scatter_matrix as scatter_matrix
 from .style import SERIES as SERIES
+from .training import best_and_worst as best_and_worst
 from .training import curve_data as curve_data
 from .training import curve_grid as curve_grid
 from .training import duration_grid as duration_grid

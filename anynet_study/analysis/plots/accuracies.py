@@ -152,12 +152,15 @@ def label_set_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
 
 
 @style.styled
-def budget_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
+def budget_chart(
+    table: pd.DataFrame, across: str = "training images", ax: Axes | None = None
+) -> Figure:
     """Plot accuracies by the number of training images: a colour per recipe, a marker per source.
 
     `table` has recipe, dataset, images_of (what the dataset is a part of), train_images, base
     (filled, lines) and average (hollow, dashed): the mean accuracy on the test set without a shift,
-    and on the shifted ones, in percent. Lines join parts of the same images.
+    and on the shifted ones, in percent. Lines join parts of the same images. `across` labels the x
+    axis, of what train_images are.
     """
     drawn = style.one_panel(style.ONE_COLUMN, 3.0, ax)
     axes = drawn.first
@@ -170,7 +173,7 @@ def budget_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
         shifted = {**look, "markerfacecolor": "white", "linestyle": "--"}
         axes.plot(rows["train_images"], rows["average"], markersize=4.5, **shifted)
     style.log_axis(axes)
-    axes.set(xlabel="training images", ylabel="accuracy (%)", title=f"n = {table['n'].min()}")
+    axes.set(xlabel=across, ylabel="accuracy (%)", title=f"n = {table['n'].min()}")
     lines: dict[str, dict[str, Any]] = {n: {"color": look["color"]} for n, look in recipes.items()}
     for name, look in sources.items():
         lines[f"images of {name}"] = {"marker": look["marker"], "linestyle": "none"}

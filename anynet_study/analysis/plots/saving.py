@@ -7,15 +7,19 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from anynet_study.analysis.plots.style import styled
-from anynet_study.core.errors import UserError, printable
+from anynet_study.core.errors import DoesNotApplyError, UserError, printable
 from anynet_study.core.files import replacing, write_text
 from anynet_study.core.sheets import csv_text
 
@@ -71,6 +75,25 @@ def check_formats(formats: Sequence[str]) -> None:
     unknown = [name for name in formats if name not in WRITERS]
     if unknown:
         raise UserError(f"figure format {unknown[0]!r} is unknown; one of {', '.join(WRITERS)}")
+
+
+def check_drawn(figure: Figure) -> None:
+    """Raise DoesNotApplyError for a figure that shows nothing."""
+    if not any(map(_shows_something, figure.axes)):
+        raise DoesNotApplyError("there is nothing to draw: no value is known")
+
+
+def _shows_something(axes: Axes) -> bool:
+    """Tell whether there is any mark in the units of the axes that has a place."""
+    lines = [line for line in axes.lines if line.get_transform() == axes.transData]
+    places: list[Any] = [line.get_xydata() for line in lines]
+    for marks in axes.collections:
+        if isinstance(marks, PathCollection):  # of points, whose paths are their markers
+            places.append(np.ma.filled(marks.get_offsets(), np.nan))
+        else:
+            places += [path.vertices for path in marks.get_paths()]
+    found = any(len(part) and np.isfinite(part).all(axis=1).any() for part in places)
+    return found or bool(axes.patches or axes.images or axes.texts)
 
 
 @styled

@@ -46,26 +46,47 @@ def curve_data(curves: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index().sort_values(["dataset", "epoch"], kind="stable", ignore_index=True)
 
 
+def best_and_worst(
+    curves: pd.DataFrame, count: int, at: Mapping[str, int] | None = None
+) -> pd.DataFrame:
+    """The `count` best and worst runs of each dataset at an epoch, half of the runs at most.
+
+    `curves` as of `curve_grid`; `at` says at which epoch, by dataset, by default at the last.
+    Returns DataFrame[dataset, architecture, end, epoch], in the order of the errors; `end` is
+    "best" or "worst".
+    """
+    parts = [pd.DataFrame({"dataset": [], "architecture": [], "end": [], "epoch": []})]
+    for dataset, rows in curves.dropna(subset=["error"]).groupby("dataset", sort=False):
+        epoch = (at or {}).get(str(dataset), rows["epoch"].max())
+        order = rows[rows["epoch"] == epoch].sort_values("error", kind="stable")["architecture"]
+        some = min(count, len(order) // 2)
+        for end, names in (("best", order[:some]), ("worst", order[len(order) - some :])):
+            told = {"dataset": dataset, "architecture": names, "end": end, "epoch": epoch}
+            parts.append(pd.DataFrame(told))
+    return pd.concat(parts[1:] or parts, ignore_index=True)
+
+
 @style.styled
 def curve_grid(
     curves: pd.DataFrame,
     metrics: Mapping[str, str] | None = None,
-    marked: int = 0,
+    marked: pd.DataFrame | None = None,
     axes: Sequence[Axes] | None = None,
     what: str = "test error",
 ) -> Figure:
     """Plot `what` after every epoch: median, 10% to 90% band, and single runs (Figure A2).
 
     `curves` has columns dataset, architecture, epoch (from 1) and error (percent), one row per run
-    and epoch (one run per architecture and dataset). The `marked` best and worst at the first epoch
-    that is drawn (half of the runs at most) have colours of their own.
+    and epoch (one run per architecture and dataset). The `marked` runs (`best_and_worst`) have
+    colours of their own.
     """
     names = list(dict.fromkeys(curves["dataset"]))
     summary = curve_data(curves)
-    drawn = style.panels(len(names), 1.85, axes)
+    drawn, handles = style.panels(len(names), 1.85, axes), dict[str, Any]()
     for panel, dataset in zip(drawn.axes, names, strict=True):
         rows = summary[summary["dataset"] == dataset]
-        handles = _draw_curves(panel, rows, curves[curves["dataset"] == dataset], marked)
+        mine = None if marked is None else marked[marked["dataset"] == dataset]
+        handles |= _draw_curves(panel, rows, curves[curves["dataset"] == dataset], mine)
         panel.set(title=wording.counted(dataset, rows["n"]), xlabel="epoch")
         metric = wording.metric_name((metrics or {}).get(dataset, ""))
         panel.set_ylabel(f"{metric}{what} (%)")
@@ -84,7 +105,7 @@ def _number_epochs(axes: Axes, epochs: "pd.Series[float]") -> None:
 
 
 def _draw_curves(
-    axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, marked: int
+    axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, marked: pd.DataFrame | None
 ) -> dict[str, Any]:
     """Draw single runs, from the best to the worst final error in even steps, and quantiles.
 
@@ -106,18 +127,14 @@ def _draw_curves(
     axes.autoscale_view()
     look: dict[str, Any] = {"color": style.BLUE, "alpha": 0.25, "linewidth": 0}
     band = axes.fill_between(rows["epoch"], rows["low"], rows["high"], **look)
-    colour = style.BLACK if marked else style.ORANGE
+    colour = style.ORANGE if marked is None else style.BLACK
     (median,) = axes.plot(rows["epoch"], rows["median"], color=colour, linewidth=1.4)
     drawn = {"median": median, "10% to 90% of the architectures": band, "single runs": single}
-    count = min(marked, len(runs) // 2)
-    if count:
-        order = runs.sort_values(runs.columns[0], kind="stable")
-        first = f"at epoch {runs.columns[0]:g}"
-        for name, part, end in (
-            (f"{count} best {first}", order.head(count), style.TOP),
-            (f"{count} worst {first}", order.tail(count), style.WORST),
-        ):
-            drawn[name] = axes.plot(epochs, part.to_numpy().T, color=end, linewidth=0.9)[0]
+    for (end, epoch), part in [] if marked is None else marked.groupby(["end", "epoch"]):
+        errors = runs.reindex(part["architecture"]).to_numpy()
+        look = {"color": style.TOP if end == "best" else style.WORST, "linewidth": 0.9}
+        name = f"{len(part)} {end} at epoch {epoch:g}"
+        drawn[name] = axes.plot(epochs, errors.T, **look)[0]
     return drawn
 
 
@@ -179,13 +196,14 @@ def noise_grid(
     `replicates` has columns architecture, dataset, replicate, error (percent); `table` is
     `apr.noise_ceiling` of it. The blue density is of the mean error of every architecture. A row is
     one architecture's replicates: orange points, or from `DENSE` replicates on their density, in a
-    colour of its own, each as high as its row.
+    colour of its own, each as high as its row, which the legend names.
     """
     groups = replicates.groupby(["dataset", "architecture"], sort=False)["error"]
     means = groups.agg(["mean", "count"])
     repeated = set(means[means["count"] > 1].index.get_level_values("dataset"))
     names = [name for name in dict.fromkeys(replicates["dataset"]) if name in repeated]
     drawn = style.panels(len(names), 1.95, axes, least=1.7)
+    dense, rowed = dict[str, Line2D](), 0
     for panel, dataset in zip(drawn.axes, names, strict=True):
         population = means.loc[dataset]
         limit = upper_limit(population["mean"])
@@ -196,17 +214,20 @@ def noise_grid(
         several = population[population["count"] > 1].sort_values("mean", kind="stable")
         rows = replicates[replicates["dataset"] == dataset].set_index("architecture")["error"]
         picked = several.index[_spread(len(several), REPLICATED)]
-        _draw_replicates(panel, [rows.loc[name].clip(upper=limit) for name in picked])
+        of = f", {dataset}" if len(names) > 1 else ""
+        told = {f"{name}{of}": rows.loc[name].clip(upper=limit) for name in picked}
+        dense, rowed = dense | _draw_replicates(panel, told), rowed + len(told)
         panel.set_title(_noise_title(table[table["dataset"] == dataset]))
         panel.set_xlabel(wording.error_label(dataset, (metrics or {}).get(dataset, "")))
     engine = drawn.figure.get_layout_engine()
     if drawn.own and isinstance(engine, ConstrainedLayoutEngine):
         engine.set(w_pad=0.12)  # a number may stand at the end of an axis
-    handles = [
-        Line2D([], [], color=style.POPULATION),
-        Line2D([], [], linewidth=0.8, marker="o", **REPLICATES),
-    ]
-    drawn.legend(handles, ["population", "replicates of one architecture"])
+    legend = {"population": Line2D([], [], color=style.POPULATION)}
+    points = Line2D([], [], linewidth=0.8, marker="o", **REPLICATES)
+    if len(dense) < rowed:
+        legend["replicates of one architecture"] = points
+    legend |= {f"replicates of {wording.shorten(name, 30)}": line for name, line in dense.items()}
+    drawn.legend([*legend.values()], [*legend])
     return drawn.figure
 
 
@@ -226,28 +247,35 @@ def _draw_population(axes: Axes, errors: np.ndarray) -> None:
     upper.spines["left"].set_visible(False)
 
 
-def _draw_replicates(axes: Axes, rows: list[pd.Series]) -> None:
-    """Draw each architecture's replicates on a row of the lower half, best architecture on top."""
-    for height, errors in enumerate(rows):
+def _draw_replicates(axes: Axes, rows: Mapping[str, pd.Series]) -> dict[str, Line2D]:
+    """Draw each architecture's replicates on a row of the lower half, best architecture on top.
+
+    Returns the lines of those that are densities, by name.
+    """
+    dense = {}
+    for height, (name, errors) in enumerate(rows.items()):
         if len(errors) >= DENSE and errors.nunique() > 2:
-            _draw_density(axes, errors.to_numpy(), height, DENSITIES[height % len(DENSITIES)])
+            colour = DENSITIES[height % len(DENSITIES)]
+            dense[name] = _draw_density(axes, errors.to_numpy(), height, colour)
             continue
         axes.plot([errors.min(), errors.max()], [height] * 2, color=style.ORANGE, linewidth=0.8)
         axes.plot(errors, [height] * len(errors), "o", **REPLICATES)
     axes.set_ylim(max(len(rows), 2) - 0.3, -max(len(rows), 2) - 0.7)
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=5)
+    return dense
 
 
-def _draw_density(axes: Axes, errors: np.ndarray, height: int, colour: str) -> None:
+def _draw_density(axes: Axes, errors: np.ndarray, height: int, colour: str) -> Line2D:
     """Draw the density of errors upwards from a row, with a tick per error."""
     reach = 0.25 * np.ptp(errors)
     places = np.linspace(errors.min() - reach, errors.max() + reach, 101)
     density = scipy.stats.gaussian_kde(errors)(places)
     top = height - 0.65 * density / density.max()  # of an axis that points down
     axes.fill_between(places, height, top, color=colour, alpha=0.5, linewidth=0)
-    axes.plot(places, top, color=colour, linewidth=0.8)
+    (line,) = axes.plot(places, top, color=colour, linewidth=0.8)
     axes.plot(errors, [height] * len(errors), "|", color=colour, markersize=4, mew=0.5)
+    return line
 
 
 def _noise_title(rows: pd.DataFrame) -> str:

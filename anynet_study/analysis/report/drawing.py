@@ -86,10 +86,11 @@ def _draw(
     with look.drawing():
         try:
             figure, data = study.figure(name), study.figure_data(name)
+            plots.check_drawn(figure)
+            look.apply(figure)
+            paths = plots.save(figure, folder / name, formats, dpi)
         except DoesNotApplyError as error:
             return DrawnFigure(name, title, caption, {}, left_out=str(error))
-        look.apply(figure)
-        paths = plots.save(figure, folder / name, formats, dpi)
     write_text(folder / f"{name}.csv", csv_text(data))
     files = {path.suffix[1:]: path for path in paths}
     return DrawnFigure(name, title, caption, files, figure.get_figwidth())

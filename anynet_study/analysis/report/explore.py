@@ -62,7 +62,7 @@ def explore_data(study: Study, beside: Sequence[Study] = ()) -> Data:
     columns = _error_columns(study, errors.reindex(ids))
     roles: Roles | None = study.known("roles")
     datasets = list(map(str, errors))
-    main = study.options.recipe or _first_recipe(study)
+    main = study.recipe or study.name
     places = {name: number for number, name in enumerate(datasets)}
     sides = [_side(main if others and not beside else study.name, roles, places)]
     for name, known, table in others:
@@ -93,11 +93,6 @@ def explore_data(study: Study, beside: Sequence[Study] = ()) -> Data:
         "sides": sides if len(sides) > 1 else [],
         **_specifications(population),
     }
-
-
-def _first_recipe(study: Study) -> str:
-    recipes = study.store.recipes if study.store is not None else []
-    return str(recipes[0]) if recipes else study.name
 
 
 def _others(study: Study, beside: Sequence[Study]) -> list[tuple[str, Roles | None, pd.DataFrame]]:

@@ -105,7 +105,8 @@ def write_report(
         UserError: a figure's name is unknown.
     """
     with study:  # one state of the store, even if it is collected again meanwhile
-        summary = summarise_table(study) if study.store is None else summarise(study.store)
+        store = study.store
+        summary = summarise_table(study) if store is None else summarise(store, study.errors)
         study.make(study.known_tables)
         study.read_all()
     own = [name for name in study.known_figures if name not in (*FIGURES, *figures)]

@@ -43,9 +43,9 @@ class Summary:
     created: str
 
 
-def summarise(store: ResultStore) -> Summary:
-    """Read the facts of a store."""
-    runs, errors, provenance = store.runs(), store.errors(), store.provenance
+def summarise(store: ResultStore, errors: pd.DataFrame) -> Summary:
+    """Read the facts of a store, of which these errors are analysed."""
+    runs, provenance = store.runs(), store.provenance
     planned_runs = runs[runs["planned"]]
     journals = store.journals()
     bad = journals[journals["problem"] != ""]

@@ -273,7 +273,9 @@ MOST_MOMENTS = 10_000
 
 
 #: Keys of a sweep on which the result of no run depends.
-NOT_OF_RUNS = frozenset({"name", "question", "launch"})
+NOT_OF_RUNS = frozenset({"name", "question", "errors_of", "launch"})
+#: Of `errors_of`: the datasets that it does not name.
+OTHERS = "default"
 
 
 class Replicates(Strict):
@@ -324,8 +326,13 @@ class Sweep(Strict, metaclass=_InOneLine):
     datasets: dict[Label, DatasetSpec] = Field(min_length=1)
     #: The dataset whose ranking of architectures is compared with the rankings on the others.
     source: str
-    #: Recipes of training, by name. The errors of the first recipe are analysed.
+    #: Recipes of training, by name. The errors of the first recipe are analysed, unless `errors_of`
+    #: says otherwise.
     recipes: dict[Label, RecipeSpec] = Field(min_length=1)
+    #: By dataset: the recipe whose errors stand for it in the analysis. `default` is for all that
+    #: are not named. Needed where no recipe trains on all datasets, such as if the source is
+    #: pretrained by one recipe, and the targets are fine-tuned by another.
+    errors_of: dict[str, str] = Field(default_factory=dict)
     replicates: Replicates = Replicates()
     #: Further tests of the trained networks: transformed or shifted test sets, fewer classes.
     evaluations: dict[Label, EvaluationSpec] = Field(default_factory=dict)
@@ -342,6 +349,7 @@ class Sweep(Strict, metaclass=_InOneLine):
             source: str,
             recipes: Mapping[str, RecipeSpec | Mapping[str, Any]],
             question: str = ...,
+            errors_of: Mapping[str, str] = ...,
             replicates: Replicates | Mapping[str, Any] = ...,
             evaluations: Mapping[str, EvaluationSpec | Mapping[str, Any]] = ...,
             launch: Launch | Mapping[str, Any] = ...,
@@ -436,6 +444,7 @@ class Sweep(Strict, metaclass=_InOneLine):
                 self.pretraining(recipe)
             self._check_start(name, recipe)
             self._check_tuned(name, recipe)
+        self._check_errors_of()
         for label in self.replicates.datasets or ():
             self._require(label, "replicates.datasets")
         for name in self.replicates.recipes or ():
@@ -458,6 +467,18 @@ class Sweep(Strict, metaclass=_InOneLine):
                 self._require(entry.match, f"datasets.{label}.match")
                 if self.datasets[entry.match].match is not None:
                     raise ValueError(f"datasets.{label}.match: {entry.match} has a match, too")
+
+    def _check_errors_of(self) -> None:
+        """Check that the recipe which stands for a dataset trains on it."""
+        for label, name in self.errors_of.items():
+            if label != OTHERS:
+                self._require(label, "errors_of")
+            self._require_recipe(name, f"errors_of.{label}")
+        for label in self.datasets if self.errors_of else ():
+            name, known = self.standing_for(label), self.recipes_on(label)
+            if name not in known and (known or label in self.errors_of):
+                legal = ", ".join(known) or "none"
+                raise ValueError(f"errors_of.{label}: {name} is not trained on it; legal: {legal}")
 
     def _require(self, label: str, where: str) -> None:
         if label not in self.datasets:
@@ -577,6 +598,15 @@ class Sweep(Strict, metaclass=_InOneLine):
             return self.trained_datasets(self.recipes[other])
         return [label for label in self.datasets if label != recipe.pretrained]
 
+    def recipes_on(self, label: str) -> list[str]:
+        """The recipes that train on a dataset, in the sweep's order."""
+        return [name for name, one in self.recipes.items() if label in self.trained_datasets(one)]
+
+    def standing_for(self, label: str) -> str:
+        """The recipe whose errors stand for a dataset (`errors_of`); by default the first."""
+        first = next(iter(self.recipes))
+        return self.errors_of.get(label, self.errors_of.get(OTHERS, first))
+
     def pretraining(self, recipe: RecipeSpec) -> str:
         """The recipe whose runs on the dataset in `pretrained` have the weights to start from."""
         label = recipe.pretrained or ""
@@ -622,7 +652,7 @@ class Sweep(Strict, metaclass=_InOneLine):
     def changes_since(self, before: "Sweep") -> dict[str, tuple[str, str]]:
         """Compare with an earlier sweep, key by key: what it had and what this one has.
 
-        See `text.differences`. Keys on which no run depends are left out: name, question, launch.
+        See `text.differences`. Keys on which no run depends (`NOT_OF_RUNS`) are left out.
         """
         changed = self.differences_from(before)
         return {key: both for key, both in changed.items() if key.split(".")[0] not in NOT_OF_RUNS}

@@ -18,6 +18,7 @@ from anynet_study.analysis.analyses.arguments import parse_roles
 from anynet_study.analysis.apr import Roles
 from anynet_study.core.errors import UserError
 from anynet_study.engine.study_folder import StudyFolder
+from anynet_study.store import ResultStore
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,64 @@ def test_another_recipe_has_the_datasets_that_it_was_trained_on(tmp_path: Path) 
     assert {name: list(table) for name, table in study.recipes.items()} == {"longer": ["target-0"]}
     table = study.table("recipes").query("compared == 'recipe'")
     assert table["dataset"].tolist() == ["target-0"]
+
+
+def written(tmp_path: Path, **columns: list[str]) -> ResultStore:
+    """A store of a source trained by `basic` and a target fine-tuned by `grid`, and by `probe`.
+
+    Errors by `probe` are higher by 30. `columns` are further ones of /datasets.
+    """
+    small = small_study(6)
+    recipe_of = {"base": "basic", "target-0": "grid"}
+    records = [
+        replace(record, recipe=recipe_of[record.dataset])
+        for record in run_records(small)
+        if record.dataset in recipe_of
+    ]
+    grid = [record for record in records if record.recipe == "grid"]
+    records += [
+        replace(one, run_id=f"{number:016x}", recipe="probe", error=one.error + 30)
+        for number, one in enumerate(grid, 1000)
+    ]
+    kept = small.datasets[small.datasets["dataset"].isin(recipe_of)].assign(**columns)
+    return write_store(tmp_path, replace(small, datasets=kept), records)
+
+
+STANDING = {"errors_of": ["basic", "grid"], "recipes": ['["basic"]', '["grid", "probe"]']}
+
+
+def test_each_dataset_has_the_errors_of_the_recipe_that_stands_for_it(tmp_path: Path) -> None:
+    """Errors, replicates, curves, costs, concerns and correlations read one table."""
+    plain, store = (written(tmp_path / name, **of) for name, of in (("a", {}), ("b", STANDING)))
+    study, small = load(store.path, resamples=200), small_study(6)
+    assert study.errors_of == {"base": "basic", "target-0": "grid"}
+    assert study.recipe == "basic (base), grid"
+    expected = small.errors[["base", "target-0"]]
+    pd.testing.assert_frame_equal(study.errors, expected, check_names=False)
+    assert set(study.replicates["dataset"]) == set(study.curves["dataset"]) == set(expected)
+    assert set(study.costs) == set(expected)
+    assert study.table("match")["n"].tolist() == [6]
+    assert {name: list(table) for name, table in study.recipes.items()} == {"probe": ["target-0"]}
+    known = load(plain.path, resamples=200)
+    assert known.errors_of == {"base": "basic", "target-0": "basic"}
+    assert known.errors["target-0"].isna().all(), "a store that says nothing is read as before"
+    assert list(known.recipes) == ["grid", "probe"]
+
+
+def test_another_recipe_has_the_source_of_the_one_that_stands_for_it(tmp_path: Path) -> None:
+    store, expected = written(tmp_path / "a", **STANDING), small_study(6).errors
+    study = load(store.path, recipe="probe", resamples=200)
+    assert study.errors_of == {"base": "basic", "target-0": "probe"}
+    assert study.errors["base"].equals(expected["base"])
+    assert study.errors["target-0"].equals(expected["target-0"] + 30)
+    assert {name: list(table) for name, table in study.recipes.items()} == {"grid": ["target-0"]}
+    only = load(store.path, recipe="basic")
+    assert only.errors["target-0"].isna().all(), "of a target nothing is filled in"
+    part = load(store.path, where="recipe = 'probe'")
+    assert part.errors_of == {"target-0": "probe"}
+    asked = {"recipes": ['["basic", "grid"]', '["grid"]'], "errors_of": STANDING["errors_of"]}
+    under_way = load(written(tmp_path / "b", **asked).path, recipe="grid")
+    assert under_way.errors["base"].isna().all(), "runs that were asked for are missing"
 
 
 @pytest.mark.parametrize(("fewest", "most"), [(3, 3), (2, 5)])

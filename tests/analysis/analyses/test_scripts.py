@@ -41,6 +41,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, study: SmallStudy) -> Path:
     parameters = study.parameters.set_index("architecture")
     columns = [f"{prefix}{stage}" for prefix in "dwbg" for stage in range(1, 5)]
     study.errors.join(parameters[columns]).to_csv(path / "errors.csv")
+    halves = study.errors[["base", "target-0"]].copy()
+    halves.iloc[:12, 0], halves.iloc[12:, 1] = np.nan, np.nan
+    halves.to_csv(path / "empty.csv")
     generator = np.random.default_rng(0)
     truth = generator.integers(0, 10, 60).astype(np.uint16)
     records = run_records(study)
@@ -103,6 +106,16 @@ def test_tables_are_those_of_the_study(
     if name == "table4":  # the paper's is of test errors
         truth = truth[truth["errors"] == "test"].drop(columns="errors")
     said = capsys.readouterr().out
+    if name == "table3":  # the paper's has a last row
+        average = next(line for line in said.splitlines() if line.lstrip().startswith("Average"))
+        estimates = [f"{truth[column].mean():.3f}" for column in ("rho_source", "rho_member")]
+        assert set(estimates) <= set(average.split())
+        rows = [line.split() for line in said.splitlines()]
+        for row in truth.itertuples():
+            (found,) = (words for words in rows if words[:1] == [row.target])
+            numbers = [f"{value:.3f}" for value in (row.rho_source, row.difference_high)]
+            assert {*numbers, str(row.classes)} <= set(found)
+        return
     assert truth.to_string(index=False, float_format="{:.3f}".format) in said
 
 
@@ -183,6 +196,8 @@ def test_drivers_of_the_family_alone(folder: Path, capsys: pytest.CaptureFixture
         ("label_sets", "results.h5", "base --disjoint 6", "legal: 1 to 5, half the classes"),
         ("table4", "results.h5", "--datasets cats", "no dataset cats"),
         ("checkpoints", "results.h5", "", "no test of a shift was made every so many epochs"),
+        ("data_budget", "accuracies.csv", "--accuracy", "which column is the budget"),
+        ("transfer", "empty.csv", "--error --source base", "0 architectures with both values"),
         ("figure_a2", "results.h5", "--zoom 300", "--zoom: 300, but the last epoch is 5"),
     ],
 )

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from command import run_script
+from matplotlib.figure import Figure
 from scipy.special import expit, logit, softmax
+from scipy.stats import binomtest
 from small_study import run_records, small_study, write_store
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools import add_constant
@@ -111,6 +113,54 @@ def test_an_unknown_group_is_told_of_in_one_line(
         typed = [str(tmp_path / "models.csv"), "--base", "val", "--group-by", group, *HOW]
         assert run_script("robustness", *typed, "-o", str(tmp_path)) == 2
         assert reason in capsys.readouterr().err
+
+
+def test_budgets_are_those_of_a_column(accuracies: pd.DataFrame, tmp_path: Path) -> None:
+    """Of a published table: a point for each budget and recipe, of the networks with both."""
+    budgets = np.repeat([1.0, 2.0, 4.0], 8)
+    accuracies.assign(budget=budgets).to_csv(tmp_path / "models.csv")
+    typed = [str(tmp_path / "models.csv"), "--source", "val", "--shifts", "v2,sketch", *HOW]
+    typed += ["--describe", "budget,family,parameters", "-o", str(tmp_path)]
+    assert run_script("data_budget", *typed, "--budget", "budget", "--by", "family") == 0
+    table = pd.read_csv(tmp_path / "data_budget.csv").set_index(["recipe", "train_images"])
+    assert table["n"].sum() == 24
+    for (family, budget), row in table.iterrows():
+        rows = accuracies[(accuracies["family"] == family) & (budgets == budget)]
+        robust = rows[["v2", "sketch"]].mean(axis=1)
+        assert row["base"] == pytest.approx(rows["val"].mean())
+        assert row["average"] == pytest.approx(robust.mean())
+        assert row["ratio"] == pytest.approx((robust / rows["val"]).mean())
+
+
+def test_the_own_test_set_is_called_by_its_dataset(
+    accuracies: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels: list[str] = []
+    monkeypatch.setattr(
+        plots, "effective_robustness_grid", lambda table, base: labels.append(base) or Figure()
+    )
+    monkeypatch.setattr(plots, "check_drawn", lambda figure: None)
+    typed = [str(tmp_path / "models.csv"), "--source", "val", "--shifts", "v2,sketch", *HOW]
+    for further in ([], ["--base", "val"]):
+        assert run_script("robustness", *typed, "-o", str(tmp_path), *further) == 0
+    assert labels == ["val", "val"]
+
+
+def test_rankings_of_single_runs_have_binomial_error_bars(
+    accuracies: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = [str(tmp_path / "models.csv"), "--source", "val", *HOW, "-o", str(tmp_path)]
+    assert run_script("rank_preservation", *typed) == 2
+    assert "no numbers of test images are known" in capsys.readouterr().err
+    assert run_script("rank_preservation", *typed, "--images", "val=1000,v2=400") == 0
+    told = capsys.readouterr().out
+    assert "v2" in told
+    assert "sketch" not in told, "its number of images is not known"
+    table = pd.read_csv(tmp_path / "rank_preservation.csv").set_index(["dataset", "architecture"])
+    row = table.loc["v2", "m3"]
+    wrong = round(400 * (1 - accuracies.loc["m3", "v2"] / 100))
+    ends = binomtest(wrong, 400).proportion_ci(0.95, "exact")
+    assert (row["low"], row["high"]) == pytest.approx((100 * ends.low, 100 * ends.high), abs=0.3)
 
 
 def test_bins_are_of_average_robustness_and_by_two_factors(

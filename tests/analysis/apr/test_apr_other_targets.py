@@ -116,6 +116,9 @@ def test_without_replicates_there_is_f_and_no_p() -> None:
     table, runs = with_noise(60, 0.7, 0.0, 0)
     alone = regressed(table)
     assert alone[["p_average", "p_source", "p_average_holm"]].isna().all(axis=None)
+    for name in ("average", "source"):  # the paper's, were what is held fixed free of noise
+        expected = stats.f.sf(alone[f"f_{name}"], 1, 57)
+        np.testing.assert_allclose(alone[f"p_{name}_noiseless"], expected)
     both = regressed(table, replicates=runs)
     assert both.filter(like="freed").isna().all(axis=None)  # of the others there is one run each
     pd.testing.assert_series_equal(alone["f_average"], both["f_average"])

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from anynet_study.analysis.plots.saving import save
+from anynet_study.analysis.plots.saving import check_drawn, save
 from anynet_study.analysis.plots.style import font_families
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError
 
 
 def titled(title: str) -> Figure:
@@ -37,3 +37,19 @@ def test_paths_may_be_texts_and_formats_are_a_list(tmp_path: Path) -> None:
     assert save(titled("a"), str(tmp_path / "one"), ["png"]) == [tmp_path / "one.png"]
     with pytest.raises(UserError, match=r"figure formats are a list, as \['png'\]"):
         save(titled("a"), tmp_path / "one", "png")
+
+
+def test_a_figure_that_shows_nothing_is_refused() -> None:
+    """Lines across the axes, and points without a place, show nothing."""
+    figure = titled("empty")
+    (axes,) = figure.axes
+    axes.axhline(3)
+    axes.plot([1, 2], [float("nan")] * 2)
+    axes.scatter([], [])
+    with pytest.raises(DoesNotApplyError, match="nothing to draw"):
+        check_drawn(figure)
+    axes.plot([1, float("nan")], [2, 3])
+    check_drawn(figure)
+    other = titled("bars")
+    other.axes[0].bar([1], [2])
+    check_drawn(other)

@@ -124,7 +124,12 @@ def test_many_replicates_are_densities_each_in_a_colour_of_its_own() -> None:
         rows += [("x", name, r, mean + 0.3 * generator.normal()) for r in range(25)]
     rows += [("x", "few", r, 25.0 + r) for r in range(3)]
     table = pd.DataFrame(rows, columns=["dataset", "architecture", "replicate", "error"])
-    axes, _ = plots.noise_grid(table, replicates()[1]).axes
+    figure = plots.noise_grid(table, replicates()[1])
+    axes, _ = figure.axes
+    assert names(figure) == [
+        *("population", "replicates of one architecture"),
+        *("replicates of best", "replicates of worst"),
+    ]
     for height, (name, colour) in {0: ("best", style.ORANGE), 2: ("worst", style.PURPLE)}.items():
         errors = table.loc[table["architecture"] == name, "error"].to_numpy()
         curve = next(
@@ -152,13 +157,20 @@ def test_too_few_replicates_are_told_of() -> None:
     assert max(x for x, _ in xy(upper.lines[-1])) == 31
 
 
-def test_the_best_and_worst_at_the_first_epoch_have_their_own_colours() -> None:
+def test_the_best_and_worst_at_an_epoch_have_their_own_colours() -> None:
+    """By default those at the last epoch; also where that epoch is not drawn."""
     ends = dict(zip("abcd", (40.0, 30.0, 20.0, 10.0), strict=True))
     rows = [("x", m, e, ends[m] + (e == 1) * 40 * (m == "d")) for m in ends for e in (1, 2)]
     curves = pd.DataFrame(rows, columns=["dataset", "architecture", "epoch", "error"])
-    figure = plots.curve_grid(curves, marked=1)
-    (axes,) = figure.axes
-    coloured = {line.get_color(): xy(line) for line in axes.lines}
-    assert coloured[style.TOP] == [(1, 20), (2, 20)]
-    assert coloured[style.WORST] == [(1, 50), (2, 10)]
-    assert names(figure)[-2:] == ["1 best at epoch 1", "1 worst at epoch 1"]
+    for at, best, worst in (({"x": 1}, 20, (50, 10)), ({}, 10, (40, 40))):
+        figure = plots.curve_grid(curves, marked=plots.best_and_worst(curves, 1, at))
+        (axes,) = figure.axes
+        coloured = {line.get_color(): xy(line) for line in axes.lines}
+        assert coloured[style.TOP][1] == (2, best)
+        assert coloured[style.WORST] == [(1, worst[0]), (2, worst[1])]
+        epoch = at.get("x", 2)
+        assert names(figure)[-2:] == [f"1 best at epoch {epoch}", f"1 worst at epoch {epoch}"]
+    marked = plots.best_and_worst(curves, 9, {"x": 1})
+    assert list(marked["architecture"]) == ["c", "b", "a", "d"], "half of the runs at most"
+    later = plots.curve_grid(curves[curves["epoch"] > 1], marked=marked)
+    assert {"2 best at epoch 1", "2 worst at epoch 1"} <= set(names(later))
