@@ -231,6 +231,7 @@ def test_slow_clients_hold_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     import threading
 
     monkeypatch.setattr(watching, "MOST_CLIENTS", 4)
+    monkeypatch.setattr(watching, "PATIENCE", 600.0)  # or they would be ended by that
     server = watch_server(open_study("tiny"), 0, status_lines)
     Thread(target=server.serve_forever, daemon=True).start()
     before = threading.active_count()

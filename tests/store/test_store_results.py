@@ -163,7 +163,7 @@ def test_provenance(store: ResultStore) -> None:
         (lambda store: store.errors(recipe="x"), "there are: basic"),
         (lambda store: store.errors(replicates="median"), "mean, first"),
         (lambda store: store.curves(dataset="x"), "no dataset x"),
-        (lambda store: store.curves(metrics=["loss"]), "train_loss"),
+        (lambda store: store.curves(metrics=["loss"]), "test_loss"),
         (lambda store: store.predictions("x"), "there are: digits, digits-2, gratings"),
     ],
 )

@@ -112,7 +112,7 @@ def test_headings_are_those_of_the_analysis() -> None:
     found = grid.grid_of(TABLE, ANALYSES["correlations"], "τ")
     assert found.headings[:4] == ["dataset", "and", "τ", "p"]
     assert "of single runs" in grid.grid_of(TABLE, ANALYSES["corrected"], "τ").headings
-    longer = replace(ANALYSES["proxies"], headings={"estimate": "correlation there"})
+    longer = replace(ANALYSES["correlations"], headings={"estimate": "correlation there"})
     assert "τ there" in grid.grid_of(TABLE, longer, "τ").headings
 
 
