@@ -30,7 +30,7 @@ def gap_chart(
     drawn = style.one_panel(style.ONE_COLUMN * 1.2, 1.1 + 0.14 * len(rows), ax)
     axes, places = drawn.first, np.arange(len(rows))
     style.draw_intervals(axes, rows, "gap", places, color=style.BLUE, marker="o", markersize=3.5)
-    labels = wording.model_labels(rows["architecture"], 26)
+    labels = wording.shortened(rows["architecture"], 26)
     ranked = zip(labels, rows["original_rank"], rows["new_rank"], strict=True)
     names = [f"{name} ({before} → {after})" for name, before, after in ranked]
     axes.set_yticks(places, names, fontsize=6)
@@ -67,7 +67,7 @@ def improvement_chart(table: pd.DataFrame, baseline: str = "", ax: Axes | None =
         look["label"] = wording.shorten(dataset, 30)
         style.draw_intervals(axes, rows, "relative", places, across=False, **look)
     axes.axhline(1, color=style.GREY, linestyle=":", linewidth=0.8)
-    labels = wording.model_labels(order, 22) if named else []
+    labels = wording.shortened(order, 22) if named else []
     axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=5.5)
     if not named:
         axes.set_xlabel("architecture, by accuracy on the first dataset")

@@ -53,7 +53,10 @@ class Look:
             OWN_WIDTH.reset(width)
 
     def apply(self, figure: Figure) -> None:
-        """Change letters and names of a figure that is drawn, before its layout is solved."""
+        """Change letters and names of a figure that is drawn, before its layout is solved.
+
+        An architecture that has no name has no label: its id tells people nothing.
+        """
         if self.font_size is not None:
             for text in figure.findobj(Text):
                 assert isinstance(text, Text)
@@ -62,14 +65,15 @@ class Look:
                 for axis in (axes.xaxis, axes.yaxis):
                     size = axis.get_ticklabels()[:1]
                     axis.set_tick_params(labelsize=size[0].get_fontsize() if size else None)
-        for text in figure.findobj(Text) if self.names else ():
+        for text in figure.findobj(Text):
             assert isinstance(text, Text)
             text.set_text(self._renamed(text.get_text()))
-        for axes in figure.axes if self.names else ():
+        for axes in figure.axes:
             for axis in (axes.xaxis, axes.yaxis):
                 if isinstance(axis.get_major_locator(), FixedLocator):
-                    said = [self._renamed(label.get_text()) for label in axis.get_ticklabels()]
-                    axis.set_ticklabels(said)
+                    labels = [label.get_text() for label in axis.get_ticklabels()]
+                    if (said := [*map(self._renamed, labels)]) != labels:
+                        axis.set_ticklabels(said)
 
     def _renamed(self, text: str) -> str:
         """A text with the new names in the place of old ones, whole or shortened."""
@@ -78,7 +82,7 @@ class Look:
             forms = dict.fromkeys([old, *(wording.shorten(old, length) for length in lengths)])
             written = "|".join(map(re.escape, forms))
             text = new.join(re.split(rf"(?<![\w-])(?:{written})(?![\w-])", text))
-        return text
+        return wording.without_ids(text)
 
 
 def length(option: str, text: str) -> float | None:

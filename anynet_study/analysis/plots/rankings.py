@@ -56,7 +56,7 @@ def rank_preservation_chart(ranks: pd.DataFrame, ax: Axes | None = None) -> Figu
     turned: dict[str, Any] = {"rotation": 60, "ha": "right", "fontsize": 6} if crowded else {}
     axes.set_xticks(range(len(datasets)), labels, **turned)
     axes.set_xlim(-0.35, len(datasets) - 0.65)
-    labelled = zip(wording.model_labels(first["architecture"], 24), first["rank"], strict=True)
+    labelled = zip(wording.shortened(first["architecture"], 24), first["rank"], strict=True)
     ranked = [f"{name}  {rank}" for name, rank in labelled]
     axes.set_yticks(chosen + 1, ranked, fontsize=6)
     best = f"; in colour: the {len(looks)} best of them on {labels[0]}"
@@ -81,7 +81,7 @@ def shift_rank_chart(table: pd.DataFrame, top: int = NAMED, ax: Axes | None = No
     mean = axes.hlines(places, *ends, color=style.BLUE, linewidth=2.2)
     look: dict[str, Any] = {"color": style.ORANGE, "markersize": 4, "mec": "black", "mew": 0.3}
     (ranks,) = axes.plot(rows["rank"], places, "o", **look)
-    named = zip(wording.model_labels(rows["architecture"], 26), rows["mean"], strict=True)
+    named = zip(wording.shortened(rows["architecture"], 26), rows["mean"], strict=True)
     names = [f"{name} ({wording.number(error, 1)}%)" for name, error in named]
     axes.set_yticks(places, names, fontsize=6)
     axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=RANK)

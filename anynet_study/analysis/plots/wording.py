@@ -22,7 +22,7 @@ COEFFICIENTS = {
 
 
 #: The id of an architecture, which tells people nothing.
-ID = re.compile("[0-9a-f]{16}")
+ID = re.compile(r"\b[0-9a-f]{16}\b")
 
 
 def symbol(method: str) -> str:
@@ -87,12 +87,13 @@ def shortened(names: Iterable[object], limit: int) -> list[str]:
     return [chosen.get(line, line) for line in lines]
 
 
-def model_labels(names: Iterable[object], limit: int) -> list[str]:
-    """The `shortened` names of models; nothing for those that have only an id."""
-    texts = [str(name) for name in names]
-    named = [name for name in texts if not ID.fullmatch(name)]
-    labels = dict(zip(named, shortened(named, limit), strict=True))
-    return [labels.get(name, "") for name in texts]
+def without_ids(text: str) -> str:
+    """A text without the ids of architectures in it.
+
+    >>> without_ids("0f3a0f3a0f3a0f3a (2 → 5)"), without_ids("resnet18")
+    ('(2 → 5)', 'resnet18')
+    """
+    return ID.sub("", text).strip() if ID.search(text) else text
 
 
 def _told_apart(names: list[str], text: str, limit: int) -> dict[str, str]:

@@ -237,10 +237,10 @@ def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = (
 
 
 def _counts_rows(sheet: Sheet, name: str) -> bool:
-    """Tell whether a column is the index that a data frame writes, without a name: each row has a
-    whole number of its own, in any order.
+    """Tell whether a column is the index that a data frame writes: without a name, and in each row
+    a whole number of its own, in any order.
     """
-    if normal_form(name) not in OF_ROWS:
+    if name:
         return False
     numbers = sheet.read_as_numbers(name)
     return len({*numbers.tolist()}) == len(sheet) and bool((numbers % 1 == 0).all())

@@ -60,4 +60,5 @@ def test_labels_are_as_distinct_as_names(names: list[str], limit: int) -> None:
 
 
 def test_the_id_of_a_model_is_no_label() -> None:
-    assert wording.model_labels(["0f3a0f3a0f3a0f3a", "resnet18"], 20) == ["", "resnet18"]
+    assert wording.without_ids("0f3a0f3a0f3a0f3a  3") == "3"
+    assert wording.without_ids("resnet18 of 0f3a0f3a0f3a0f3") == "resnet18 of 0f3a0f3a0f3a0f3"
