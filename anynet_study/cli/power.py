@@ -1,6 +1,5 @@
 """`anynet-study power`: what a planned study would find, before anything is trained."""
 
-from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +9,9 @@ from anynet_study.cli.options import AsJson, Overrides, SweepFile, numbers, opt
 #: this share of studies, how many architectures would do otherwise, and with which training noise.
 TRUE_RHOS, LIKELY = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95), 0.8
 MORE, WANTED, USUAL_ICC = (30, 60, 100, 150, 200, 300), 0.7, 0.8
-#: Simulated studies for each; and architectures from which on nothing needs to be said.
-SIMULATED, ENOUGH = 100, 200
+#: Simulated verdicts for each, of as many targets at a time as the study has; studies at least; and
+#: architectures from which on nothing needs to be said.
+SIMULATED, FEWEST_STUDIES, ENOUGH = 100, 20, 200
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +98,7 @@ def what_it_can_answer(sweep: "Sweep", architectures: int) -> str:
     Studies are simulated, as by the command, with as much noise of training as single runs often
     have.
     """
+    from bisect import bisect_left
     from dataclasses import replace
 
     from anynet_study.analysis.apr.error_tables import FEWEST
@@ -106,11 +107,14 @@ def what_it_can_answer(sweep: "Sweep", architectures: int) -> str:
         return ""
     plan = replace(plan_of(sweep, architectures, 0.95), proxies=1, replicates=0)
 
-    def first(numbers: Iterable[tuple[int, float]]) -> tuple[int, float] | None:
-        likely = (it for it in numbers if _share_of_yes(replace(plan, n=it[0]), it[1]) >= LIKELY)
-        return next(likely, None)
+    def first(numbers: list[tuple[int, float]]) -> tuple[int, float] | None:
+        """Of more and more architectures, or ever higher correlations, where "yes" is likely."""
+        place = bisect_left(
+            numbers, LIKELY, key=lambda it: _share_of_yes(replace(plan, n=it[0]), it[1])
+        )
+        return numbers[place] if place < len(numbers) else None
 
-    least = first((architectures, rho) for rho in TRUE_RHOS)
+    least = first([(architectures, rho) for rho in TRUE_RHOS])
     if least and least[1] <= TRUE_RHOS[0]:
         return ""
     said = f"hardly says yes, not even where the true correlation is {TRUE_RHOS[-1]:g}"
@@ -118,7 +122,7 @@ def what_it_can_answer(sweep: "Sweep", architectures: int) -> str:
         said = f"is likely to say yes only where the true correlation is {least[1]:g} or more"
     enough = None
     if least is None or least[1] > WANTED:
-        enough = first((count, WANTED) for count in MORE if count > architectures)
+        enough = first([(count, WANTED) for count in MORE if count > architectures])
     more = f"; {enough[0]} would do for {WANTED:g}" if enough else ""
     return (
         f"with {architectures} architectures this study {said}{more} "
@@ -130,7 +134,8 @@ def what_it_can_answer(sweep: "Sweep", architectures: int) -> str:
 def _share_of_yes(plan: "Plan", rho: float) -> float:
     from anynet_study.analysis import apr
 
-    return float(apr.power(plan, (rho,), (USUAL_ICC,), studies=SIMULATED)["yes"].iloc[0])
+    studies = max(FEWEST_STUDIES, SIMULATED // max(1, plan.targets))
+    return float(apr.power(plan, (rho,), (USUAL_ICC,), studies=studies)["yes"].iloc[0])
 
 
 def plan_of(sweep: "Sweep", architectures: int, level: float) -> "Plan":
