@@ -201,7 +201,8 @@ def test_weighted_correlations_say_so(weighted: Path, width: int) -> None:
 def test_weights_are_used_unless_told_otherwise(weighted: Path) -> None:
     table = pd.read_csv(weighted, index_col=0)
     errors = table[["big", "big-2", "pets", "lines"]]
-    for options, weights in ((["--json"], table["weight"]), (["--json", "--unweighted"], None)):
+    asked = ["--json", "--table", "correlations,match,proxies,drivers"]
+    for options, weights in ((asked, table["weight"]), ([*asked, "--unweighted"], None)):
         found = json.loads(run(weighted, *OF_ROLES, *options))
         truth = apr.correlations(errors, resamples=100, weights=weights)
         rows = found["tables"]["correlations"]

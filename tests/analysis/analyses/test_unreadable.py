@@ -71,7 +71,7 @@ def test_a_damaged_array_is_named_by_each_command_that_reads_it(
     assert not list((tmp_path / "report").glob("*.html"))
 
 
-@pytest.mark.parametrize("command", ["analyze", "compare"])
+@pytest.mark.parametrize("command", [pytest.param("analyze", marks=pytest.mark.slow), "compare"])
 def test_a_read_that_fails_once_is_an_error_or_changes_nothing(
     command: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
