@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -122,7 +122,9 @@ class Watch:
             "lines": [line for line in self._say(status) if line],
             "datasets": [[name, *counts] for name, counts in status.datasets.items()],
             "failures": failures.to_numpy().tolist(),
-            "matrix": matrix_of(runs, list(status.datasets), next(iter(self.study.sweep.recipes))),
+            "matrix": matrix_of(
+                runs, {name: self.study.sweep.standing_for(name) for name in status.datasets}
+            ),
             "curves": self._curves(),
             "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         }
@@ -155,13 +157,15 @@ class Watch:
         return made
 
 
-def matrix_of(runs: pd.DataFrame, datasets: list[str], recipe: str) -> dict[str, Any]:
+def matrix_of(runs: pd.DataFrame, standing: Mapping[str, str]) -> dict[str, Any]:
     """Current Spearman's rho of every pair of datasets, with its interval by formula.
 
-    Over the architectures that have an error on both. The format is that of `matrix` in
-    `explore_data`.
+    Over the architectures that have an error on both; `standing` says which recipe's errors stand
+    for each dataset. The format is that of `matrix` in `explore_data`.
     """
-    known = runs[(runs["recipe"] == recipe) & (runs["status"] != "failed")]
+    datasets = [*standing]
+    stands = runs["dataset"].map(standing) == runs["recipe"]
+    known = runs[stands & (runs["status"] != "failed")]
     known = known.assign(error=known["error"].astype(float))
     errors = known.pivot_table(index="architecture", columns="dataset", values="error")
     errors = errors.reindex(columns=datasets)

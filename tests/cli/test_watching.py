@@ -120,7 +120,10 @@ def test_correlations_are_of_the_architectures_that_have_both() -> None:
     errors.iloc[:6, 2] = np.nan  # three architectures have no correlation
     runs = errors.rename_axis("architecture").reset_index().melt("architecture", var_name="dataset")
     runs = runs.rename(columns={"value": "error"}).dropna()
-    found = matrix_of(runs.assign(recipe="basic", status="completed"), ["a", "b", "c"], "basic")
+    runs = runs.assign(recipe=runs["dataset"].map({"a": "basic", "b": "grid", "c": "basic"}))
+    others = runs.assign(recipe="other", error=0.0)  # whose errors stand for no dataset
+    every = pd.concat([runs, others]).assign(status="completed")
+    found = matrix_of(every, {"a": "basic", "b": "grid", "c": "basic"})
     rho = errors[["a", "b"]].corr("spearman").iloc[0, 1]
     low, high = fisher_interval(rho, 7)
     assert found["pairs"][0] == pytest.approx([rho, float(low), float(high), 7], abs=1e-3)
