@@ -25,5 +25,5 @@ def test_no_fault_of_a_file_loses_changes_or_leaves_anything(tmp_path: Path) -> 
     assert len(cases) == 28
     for case in cases:
         assert case["kills"] + case["failures"] == int(TRIALS)
-        assert case["operations"] > 10
+        assert case["operations"] > 5  # of the shortest, a label that is added
         assert not case["examples"], case
