@@ -22,7 +22,7 @@ from scipy import optimize, stats
 from anynet_study.analysis.analysis import Analysis, Options
 from anynet_study.analysis.apr import Roles
 from anynet_study.analysis.apr.options import Floats
-from anynet_study.analysis.claims import Claim, Interval, Kind
+from anynet_study.analysis.claims import Claim, Interval, Kind, Said
 from anynet_study.analysis.study import Inputs, Study
 
 Draw = np.random.Generator
@@ -73,6 +73,8 @@ class World:
     #: Whether a claim is true of the inputs that were drawn; of an undecided one nobody asks.
     true: Callable[[Claim, Inputs], bool] = field(repr=False)
     over: tuple[Setting, ...] = (Setting(),)
+    #: Who says it, where that is not the analysis, or needs no more than a part of its table.
+    say: Callable[[Study], Said] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         assert self.role in get_args(Role), self.role
@@ -97,22 +99,28 @@ def said_of(
 ) -> Told:
     """Draw a study, have an analysis say its claims, and judge those of the kind."""
     inputs = world.draw(np.random.default_rng([seed, 53]), setting)
-    claims = [it for it in claims_of(analyses, name, inputs, seed) if it.kind.name == kind.name]
+    said = claims_of(analyses, name, inputs, seed, world.say)
+    claims = [it for it in said if it.kind.name == kind.name]
     decided = [it for it in claims if it.answer not in ("undecided", "unknown")]
     wrong = sum(not world.true(claim, inputs) for claim in decided)
     return Told(len(claims), len(decided), wrong)
 
 
 def claims_of(
-    analyses: Mapping[str, Analysis[Any]], name: str, inputs: Inputs, seed: int
+    analyses: Mapping[str, Analysis[Any]],
+    name: str,
+    inputs: Inputs,
+    seed: int,
+    say: Callable[[Study], Said] | None = None,
 ) -> list[Claim]:
-    """All claims of an analysis on one study; none where its table is refused."""
-    options, say = Options(resamples=RESAMPLES, seed=seed), analyses[name].say
-    study = Study("simulated", inputs, options, analyses)
-    table = study.get(name)
-    if table is None or say is None:
-        return []
-    return [it for it in say(study, table) if isinstance(it, Claim)]
+    """All claims of an analysis, or of who says them, on one study; none without its table."""
+    study = Study("simulated", inputs, Options(resamples=RESAMPLES, seed=seed), analyses)
+    said: Said = []
+    if say is not None:
+        said = say(study)
+    elif (saying := analyses[name].say) and (table := study.get(name)) is not None:
+        said = saying(study, table)
+    return [it for it in said if isinstance(it, Claim)]
 
 
 def settings(**axes: Sequence[Any]) -> tuple[Setting, ...]:

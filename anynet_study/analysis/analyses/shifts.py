@@ -109,7 +109,7 @@ def shifts(study: Study) -> pd.DataFrame:
         changes = apr.mean_change(table, "test", name, images, level)
         row = dict(zip(("change", "change_low", "change_high"), changes, strict=True))
         for scale in ("linear", "logit"):
-            found = apr.linear_fit(x, y, scale, **study.options.intervals)
+            found = apr.linear_fit(x, y, scale, study.options.level)
             fits.append({"scale": scale, **row, **found.row()})
         return pd.DataFrame(fits)
 
