@@ -222,8 +222,10 @@ def tested(study: Study) -> pd.DataFrame:
 
 def stages(study: Study) -> pd.DataFrame:
     """The same, and how important each is to a forest."""
-    errors, seed, level = study.staged(study.errors), study.options.seed, study.options.level
-    table = tested(study)
+    table, seed, level = tested(study), study.options.seed, study.options.level
+    errors = study.staged(study.errors)
+    # A forest takes all architectures alike.
+    errors = errors if study.weights is None else errors * np.nan
     found = apr.importance(errors, study.population, trees=TREES, seed=seed, level=level)
     found = found.rename(columns={"low": "importance_low", "high": "importance_high"})
     keys = ["dataset", "parameter"]
@@ -238,7 +240,7 @@ def drawn_importance(study: Study) -> pd.DataFrame:
     table = study.table("stages")
     known = table[~table["parameter"].isin(apr.cumulative(study.population))]
     if known["importance"].isna().all():
-        raise DoesNotApplyError("there are too few architectures for a forest")
+        raise DoesNotApplyError("too few architectures for a forest, or of unequal weight")
     ends = {"importance_low": "low", "importance_high": "high"}
     columns = ["dataset", "parameter", "importance", *ends, "r2", "n"]
     return known[columns].rename(columns=ends)

@@ -106,7 +106,7 @@ def concerns_of(study: "Study") -> list[Concern]:
 
 
 def noise_of(runs: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the noise (`apr.noise_ceiling`) of a table of runs, in intervals that hold together."""
+    """Return the noise (`apr.noise_ceiling`) of runs, in intervals that hold together."""
     from anynet_study.analysis.apr import noise_ceiling
     from anynet_study.analysis.apr.simultaneous import bonferroni
 

@@ -356,6 +356,7 @@ RANK_PRESERVATION = Analysis[Study](
         "as evidence that tied architectures are equally good: 95% intervals that just touch mean "
         "p < 0.01, so that many tied pairs differ significantly"
     ),
+    needs=("equal_weights",),
     headings={"same": "same order", "preserved": "order holds"},
     figures=(
         StudyFigure(

@@ -50,11 +50,11 @@ def noise_ceiling(
     `replicates` is long: architecture, dataset, replicate, error (percent; NaN is left out).
     Architectures with a single run count towards the variance between architectures. Returns
     DataFrame[dataset, architectures, replicates, within_std, between_std, icc, icc_low, icc_high,
-    ceiling, p]; `replicates` is the number of runs in all. The standard deviations are of the errors,
-    from the variance components of the analysis of variance (a negative one shows as 0). `icc` is
-    the reliability of what `method` correlates: of the errors with "pearson", else of their ranks,
-    where each run has the share of the others' first runs on the dataset that err less
-    (`reliabilities`).
+    ceiling, p]; `replicates` is the number of runs in all. The standard deviations are of the
+    errors, from the variance components of the analysis of variance (a negative one shows as 0).
+    `icc` is the reliability of what `method` correlates: of the errors with "pearson", else of
+    their ranks, where each run has the share of the others' first runs on the dataset that err
+    less (`reliabilities`).
 
     Its interval is Fisher's: on the scale z = artanh(icc), Student's t of the m architectures that
     were trained twice or more, with the jackknife's standard error over architectures, which holds

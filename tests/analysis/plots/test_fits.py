@@ -103,7 +103,8 @@ def test_a_region_stays_within_what_a_score_can_be() -> None:
     assert apr.linear_fit(scores["old"], scores["new"]).region()["low"].min() < 0
     (axes,) = plots.transfer_grid(scores, "old", ["new"]).axes
     low, high = axes.get_ylim()
-    assert low > -10 and high < 110
+    assert low > -10
+    assert high < 110
 
 
 def test_a_panel_without_a_line_says_why() -> None:
