@@ -3,7 +3,7 @@
 An analysis registers beside each kind of claim that it says the worlds in which that is measured
 (`Analysis.says`): at least one in which the claim is false, and one that lies at its threshold.
 A world draws the inputs of a study, which is then analysed, and says what it says, as any other
-(`said_of`). It varies along shared axes (`Setting`). `python -m benchmarks.coverage` walks all.
+(`said_of`). It varies along shared axes (`Setting`). `python -m benchmarks.sentences` walks all.
 
 Errors come from a normal quality of each architecture, by a change of scale that keeps their order
 where the shape is "skewed"; other shapes change what is true, which is then found from a very
@@ -194,10 +194,7 @@ def correlated(rhos: Sequence[float], setting: Setting, draw: Draw, alike: float
     quality, common = draw.normal(size=(2, n, 1))
     weights = None
     if setting.weights:
-        # Good architectures were drawn eight times as often as others.
-        keep = draw.random(20 * n) < np.where((many := draw.normal(size=20 * n)) < -0.5, 0.8, 0.1)
-        quality = many[keep][:n, None]
-        weights = np.where(quality[:, 0] < -0.5, 1.0, 8.0)
+        quality, weights = of_strata(n, draw)
     own = np.sqrt(alike) * common + np.sqrt(1 - alike) * draw.normal(size=(n, count))
     columns = [
         shaped(quality, own[:, [at]], r_for(rho, setting.shape), setting.shape, draw)[:, 0]
@@ -206,6 +203,20 @@ def correlated(rhos: Sequence[float], setting: Setting, draw: Draw, alike: float
     true = np.column_stack([shaped(quality, 0 * quality, 1.0, "normal", draw)[:, 0], *columns])
     names = [SOURCE, *(f"t{at}" for at in range(count))]
     return with_runs(pd.DataFrame(true, columns=names), setting, draw, weights)
+
+
+def of_strata(n: int, draw: Draw) -> tuple[Floats, Floats]:
+    """A normal quality (n, 1) and weights (n,): good architectures were drawn eight times as often."""
+    keep = draw.random(20 * n) < np.where((many := draw.normal(size=20 * n)) < -0.5, 0.8, 0.1)
+    quality = many[keep][:n, None]
+    return quality, np.where(quality[:, 0] < -0.5, 1.0, 8.0)
+
+
+def known_weights(weights: Floats | None) -> pd.DataFrame | None:
+    """What is known of architectures that have weights; None where they have none."""
+    if weights is None:
+        return None
+    return pd.DataFrame({"architecture": range(len(weights)), "weight": weights})
 
 
 def with_runs(
@@ -227,12 +238,11 @@ def with_runs(
     if setting.twice:
         long = pd.concat([_long(part, number) for number, part in enumerate(parts)])
     roles = Roles.among(str(true.columns[0]), [str(name) for name in true], {})
-    known = {"architecture": true.index, "weight": np.ones(n) if weights is None else weights}
     return Inputs(
         errors=errors,
         roles=more.pop("roles", roles),
         replicates=long,
-        architectures=pd.DataFrame(known) if weights is not None else None,
+        architectures=known_weights(weights),
         **more,
     )
 
