@@ -206,7 +206,7 @@ def correlated(rhos: Sequence[float], setting: Setting, draw: Draw, alike: float
 
 
 def of_strata(n: int, draw: Draw) -> tuple[Floats, Floats]:
-    """A normal quality (n, 1) and weights (n,): good architectures were drawn eight times as often."""
+    """A normal quality (n, 1) and weights (n,), good ones being drawn eight times as often."""
     keep = draw.random(20 * n) < np.where((many := draw.normal(size=20 * n)) < -0.5, 0.8, 0.1)
     quality = many[keep][:n, None]
     return quality, np.where(quality[:, 0] < -0.5, 1.0, 8.0)

@@ -133,10 +133,7 @@ MOSTLY = Kind(
     name="noise is most of the differences, before the answer",
     speaks=OF_NOISE,
     smallest=MOSTLY_NOISE,
-    words={
-        "no": "training noise is most of the differences between single runs on {names}",
-        "undecided": "training noise may be most of the differences between single runs on {names}",
-    },
+    words={"no": "training noise is most of the differences between single runs on {names}"},
 )
 
 
@@ -155,7 +152,7 @@ def hidden_by_noise(noise: pd.DataFrame) -> list[Claim]:
         name = f"{row['dataset']} (ICC {with_interval(row, 'icc')})"
         tested = CorrectedP(float(corrected), 1.0, OF_NOISE, asked)
         differ.append(Claim(NOT_SHOWN, name, tested, asked=asked))
-        if differ[-1].answer == "yes" and row["icc"] < MOSTLY_NOISE:
+        if differ[-1].answer == "yes":
             ends = Interval(row["icc_low"], row["icc_high"], OF_NOISE, asked)
             share.append(Claim(MOSTLY, name, ends, asked=asked))
     return [*differ, *share]
