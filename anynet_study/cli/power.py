@@ -1,5 +1,6 @@
 """`anynet-study power`: what a planned study would find, before anything is trained."""
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,8 +99,6 @@ def what_it_can_answer(sweep: "Sweep", architectures: int) -> str:
     Studies are simulated, as by the command, with as much noise of training as single runs often
     have. It is a count: how many would be of endless studies is not told.
     """
-    from dataclasses import replace
-
     from anynet_study.analysis.apr.error_tables import FEWEST
     from anynet_study.analysis.claims import Fact
 
