@@ -29,11 +29,7 @@ Kind = Literal["guessing", "noise", "missing", "failed", "edited", "backends", "
 FEW, TOO_FEW = 50, 10
 #: The share of a dataset's architectures that guess, or of the runs that lack, which is serious.
 SERIOUS = 0.25
-#: Less than this share of the differences between runs is the architectures': mostly noise.
-MOSTLY_NOISE = 0.5
 NONE: NDArray[np.float64] = np.empty(0)
-#: Fewer repeated trainings than this on a dataset tell nothing of its noise, for or against.
-FEWEST_REPEATED = 4
 #: Columns of tables of runs.
 RUNS = ["architecture", "dataset", "replicate", "status", "error"]
 
@@ -86,6 +82,8 @@ class Evidence:
         """Of a table of RUNS and one of datasets; of weighted samples the noise is not known."""
         twice = runs.duplicated(["architecture", "dataset"]).any()
         if twice and known.get("effective") is None:
+            from anynet_study.analysis.analyses.noise import noise_of
+
             known["noise"] = noise_of(runs)
         there = runs[runs["error"].notna()]
         means = there.groupby(["dataset", "architecture"], observed=True)["error"].mean()
@@ -103,15 +101,6 @@ class Evidence:
 def concerns_of(study: "Study") -> list[Concern]:
     """Return what makes the answer of a study worth little, the worst first."""
     return concerns(evidence_of(study))
-
-
-def noise_of(runs: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the noise (`apr.noise_ceiling`) of runs, in intervals that hold together."""
-    from anynet_study.analysis.apr import noise_ceiling
-    from anynet_study.analysis.apr.simultaneous import bonferroni
-
-    known = runs.drop(columns="status", errors="ignore")
-    return noise_ceiling(known, level=bonferroni(0.95, known["dataset"].nunique()))
 
 
 def concerns(evidence: Evidence) -> list[Concern]:

@@ -8,7 +8,6 @@ import pandas as pd
 
 from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analyses.building import with_interval
-from anynet_study.analysis.analyses.health import FEWEST_REPEATED, MOSTLY_NOISE, noise_of
 from anynet_study.analysis.analysis import Analysis, StudyFigure, check_room
 from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.analysis.claims import Claim, CorrectedP, Interval, Kind, Said, sources
@@ -21,6 +20,10 @@ from anynet_study.core.errors import DoesNotApplyError
 MOST_LINES = 200
 #: Datasets whose bounds are told: the lowest ones.
 MOST_BOUNDS = 3
+#: Less than this share of the differences between runs is the architectures': mostly noise.
+MOSTLY_NOISE = 0.5
+#: Fewer repeated trainings than this on a dataset tell nothing of its noise, for or against.
+FEWEST_REPEATED = 4
 #: Two parts of a table of proxies.
 MEASURED, FREED = "as measured", "proxies freed of noise"
 CUT = (
@@ -36,6 +39,12 @@ def noise(study: Study) -> pd.DataFrame:
     if table.empty:
         raise DoesNotApplyError(NO_REPLICATES)
     return table
+
+
+def noise_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the noise (`apr.noise_ceiling`) of runs, in intervals that hold together."""
+    known = runs.drop(columns="status", errors="ignore")
+    return apr.noise_ceiling(known, level=bonferroni(0.95, known["dataset"].nunique()))
 
 
 def known_noise(study: Study) -> pd.DataFrame | None:
