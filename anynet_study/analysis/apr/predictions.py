@@ -96,7 +96,7 @@ def mcnemar(
 
 
 def _order(first: pd.DataFrame, second: pd.DataFrame, level: float) -> NDArray[Any]:
-    """Of results of `mcnemar` on two test sets: whether the pairs keep their order."""
+    """Tell by results of `mcnemar` on two test sets whether each pair keeps its order."""
     product = np.sign(first["difference"]) * np.sign(second["difference"])
     sure = (first["p_holm"] < 1 - level) & (second["p_holm"] < 1 - level)
     words = np.select([product > 0, product < 0], ["same", "changed"], "tied")
