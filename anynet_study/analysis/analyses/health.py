@@ -79,16 +79,11 @@ class Evidence:
 
     @classmethod
     def of(cls, runs: "pd.DataFrame", datasets: "pd.DataFrame", **known: Any) -> "Evidence":
-<<<<<<< HEAD
-        """Of a table of RUNS and one of datasets; of weighted samples the noise is not known."""
+        """Make it of a table of RUNS and one of datasets; weighted samples have no known noise."""
         twice = runs.duplicated(["architecture", "dataset"]).any()
         if twice and known.get("effective") is None:
             from anynet_study.analysis.analyses.noise import noise_of
 
-=======
-        """Make it of a table of RUNS and one of datasets; unknown noise is computed."""
-        if known.get("noise") is None and runs.duplicated(["architecture", "dataset"]).any():
->>>>>>> main
             known["noise"] = noise_of(runs)
         there = runs[runs["error"].notna()]
         means = there.groupby(["dataset", "architecture"], observed=True)["error"].mean()
