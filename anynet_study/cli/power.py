@@ -107,7 +107,7 @@ def what_it_can_answer(sweep: "Sweep", architectures: int) -> str:
     plan = replace(plan_of(sweep, architectures, 0.95), proxies=1, replicates=0)
 
     def first(numbers: list[tuple[int, float]]) -> tuple[int, float] | None:
-        """Of more and more architectures, or ever higher correlations, where "yes" is likely."""
+        """Return the first of ascending (architectures, correlation) for which yes is likely."""
         place = bisect_left(
             numbers, LIKELY, key=lambda it: _share_of_yes(replace(plan, n=it[0]), it[1])
         )

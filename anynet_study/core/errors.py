@@ -29,7 +29,7 @@ class UnreadableError(UserError):
 
 
 def said_of(what: str, error: UserError) -> UserError:
-    """The same error, whose line says first what it is about; what is unreadable stays that."""
+    """Return an error of the same type whose line says first what it is about."""
     kind = UnreadableError if isinstance(error, UnreadableError) else UserError
     return kind(f"{what}: {error}")
 

@@ -116,7 +116,7 @@ class _NothingMadeError(Exception):
 
 @contextmanager
 def _one_by_one(path: Path, outdated: Collection[str]) -> Iterator[Path]:
-    """As `updating_folder`, but that each file takes its place by itself."""
+    """Do what `updating_folder` does, but let each file take its place by itself."""
     path.mkdir(parents=True, exist_ok=True)
     remove_left(path)
     made = beside(path / "new")

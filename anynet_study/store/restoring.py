@@ -141,7 +141,7 @@ def _places(groups: Iterator[h5py.Group], index: str) -> dict[int, tuple[h5py.Gr
 def _predictions(
     places: Mapping[int, tuple[h5py.Group, int]], row: int, count: int
 ) -> NDArray[np.uint16]:
-    """As many as a row has; its group may be wider."""
+    """Return the predictions of a row, `count` of them; its group may be wider."""
     if row not in places:
         return np.empty(0, np.uint16)
     group, place = places[row]

@@ -30,6 +30,7 @@ def test_a_sweep_says_what_its_power_depends_on() -> None:
         assert (plan.runs, plan.replicates) == expected
 
 
+@pytest.mark.slow
 def test_the_command_prints_shares_of_each_verdict(tmp_path, type_: Type) -> None:
     (tmp_path / "tiny.yaml").write_text(TINY)
     command = ("power", "tiny.yaml", "--architectures", "14,30", "--icc", "0.8", "--studies", 20)

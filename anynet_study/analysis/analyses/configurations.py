@@ -106,7 +106,7 @@ def bins(study: Study) -> pd.DataFrame:
 
 
 def drawn_bins(study: Study) -> pd.DataFrame:
-    """Of the datasets that have any."""
+    """Return the rows of `bins` whose mean is known."""
     return study.table("bins").dropna(subset="mean")
 
 

@@ -32,7 +32,7 @@ NARROW = 0.1
 
 
 def correlations(study: Study) -> pd.DataFrame:
-    """Of every pair of datasets."""
+    """Correlate the errors on every pair of datasets."""
     datasets = study.errors.shape[1]
     pairs = max(1, datasets * (datasets - 1) // 2)
     how, fewer = study.weighted, pairs > MANY_PAIRS and study.options.resamples > MOST_RESAMPLES

@@ -83,7 +83,7 @@ class Evidence:
 
     @classmethod
     def of(cls, runs: "pd.DataFrame", datasets: "pd.DataFrame", **known: Any) -> "Evidence":
-        """Of a table of RUNS and one of datasets; the noise is computed where it is not known."""
+        """Make it of a table of RUNS and one of datasets; unknown noise is computed."""
         if known.get("noise") is None and runs.duplicated(["architecture", "dataset"]).any():
             known["noise"] = noise_of(runs)
         there = runs[runs["error"].notna()]

@@ -163,7 +163,7 @@ def _among_all(study: Study, dataset: str) -> pd.DataFrame:
 
 
 def _among_sets(study: Study, dataset: str) -> pd.DataFrame:
-    """Of evaluations in which the networks chose among fewer classes."""
+    """Return accuracies of evaluations in which the networks chose among fewer classes."""
     best, rows = study.best(dataset, COMPARED), []
     for evaluation, classes in study.choices[dataset].items():
         errors = study.evaluated[dataset].loc[best, evaluation].dropna()

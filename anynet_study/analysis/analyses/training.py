@@ -387,7 +387,7 @@ def against(name: str, title: str, caption: str, compared: str) -> StudyFigure[S
 
 
 def drawn_by_recipe(study: Study) -> pd.DataFrame:
-    """Of the first other recipe, the datasets that are compared with the source."""
+    """Return rows of the first other recipe, on datasets that are compared with the source."""
     rows = of_kind(study.table("recipes"), RECIPE)
     rows = rows.dropna(subset="source_after") if "source_after" in rows else rows[:0]
     if rows.empty:

@@ -198,7 +198,7 @@ def _grouped(runs: pd.DataFrame) -> pd.DataFrame:
 def _reliability(
     runs: pd.DataFrame, architectures: pd.Index, method: Method, resamples: int, seed: int
 ) -> Resampled:
-    """Of one dataset, whose runs are in order of their replicates."""
+    """Estimate the reliability of one dataset, whose runs are in order of their replicates."""
     if method != "pearson":
         errors, first = runs["error"], runs.groupby("architecture")["error"].first()
         own = runs["architecture"].map(first).astype(float)  # of categories it would be one

@@ -43,7 +43,7 @@ def robustness_lines(
     seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Of each group of architectures, a line of every shift on the base accuracy (paper 5).
+    """Fit, for each group of architectures, a line of every shift on the base accuracy (paper 5).
 
     `accuracies` in percent, architectures x test sets; shifts are all but the base. `groups` names
     each architecture's group, such as its recipe or family, NaN where it has none. Lines of

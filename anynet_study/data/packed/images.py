@@ -39,7 +39,7 @@ class Images(Protocol):
 
 
 def stored_bytes(images: Images) -> Iterator[memoryview]:
-    """Of what `stored_images` gives, each image as it is stored: its pixels or its file."""
+    """Yield each image of `stored_images` as it is stored: its pixels or its file."""
     if isinstance(images, JpegImages):
         return images.files()
     return (np.ascontiguousarray(image).data for image in images)

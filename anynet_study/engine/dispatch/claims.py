@@ -97,7 +97,7 @@ class Claimed:
 
     @classmethod
     def read(cls, path: Path) -> "Claimed":
-        """Of one that was given up just now, or never written whole: only its own name."""
+        """Read a claim; one that was given up just now, or not written whole, has no job's id."""
         with suppress(OSError, ValueError):
             job_id, pid, mark = read_regular(path).decode().splitlines()
             return cls(job_id, int(pid), mark)
