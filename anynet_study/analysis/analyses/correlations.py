@@ -148,6 +148,7 @@ def arrange_sizes(sizes: pd.DataFrame) -> pd.DataFrame:
 
 def widths(study: Study) -> pd.DataFrame:
     """Tell how wide the intervals of smaller studies are, against Fisher's approximation."""
+    _ = study.equal_weights  # random parts take all alike
     source, targets = study.roles.source, list(study.roles.targets)
     parts: Parts = {
         (source, target): partial(widths_of, study, source, target)
