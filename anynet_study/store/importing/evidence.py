@@ -156,7 +156,7 @@ def _word(name: str, names: Collection[str]) -> Literal["value", "measure", "oth
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a column is, and why."""
+    """The kind of a column, and the evidence."""
 
     kind: Kind
     why: str = ""
