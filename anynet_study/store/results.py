@@ -298,7 +298,7 @@ class Results(ABC):
         """
         check_metric(metric)
         keys = ["architecture", "dataset", "replicate", "error", "error_std", "trainings"]
-        more = ["run_id", "status", "metric"] if metric else ["run_id"]
+        more = ["run_id", "status", "metric"] if metric else ["run_id"] * (best is not None)
         known = ["classes"] if metric and "classes" in self.columns("runs") else []
         table = self.table("runs", [*keys, "recipe", "planned", *more, *known])
         runs = table.to_pandas()

@@ -380,7 +380,7 @@ def _refuse_second_rows(
 def _wide(
     sheet: Sheet, rows: pd.DataFrame, datasets: Sequence[str], model: str, options: ImportOptions
 ) -> pd.DataFrame:
-    """The rows once for each dataset, which is a column of the sheet."""
+    """Each row once for each dataset, which is a column of the sheet."""
     if not datasets:
         texts = [(name, sheet.columns[name][0]) for name in sheet.columns if name != model]
         told = "; ".join(f"column {name} says {cell!r}" for name, cell in texts[:2])
@@ -401,13 +401,13 @@ def _wide(
             f"{sheet.path}: no column holds numbers, so there are no errors in it ({told})"
         )
     count = len(datasets)
-    places = np.tile(np.arange(len(rows)), count)
+    places = np.repeat(np.arange(len(rows)), count)  # in the order of a store
     frame = rows.take(places).reset_index(drop=True)
-    frame["value"] = np.concatenate([sheet.numbers(name) for name in datasets])
+    frame["value"] = np.stack([sheet.numbers(name) for name in datasets], axis=1).reshape(-1)
     spreads = [spread_of(sheet, name, options) for name in datasets]
     for name in spreads[0]:
-        frame[name] = np.concatenate([spread[name] for spread in spreads])
-    codes = np.repeat(np.arange(count, dtype=np.int32), len(rows))
+        frame[name] = np.stack([spread[name] for spread in spreads], axis=1).reshape(-1)
+    codes = np.tile(np.arange(count, dtype=np.int32), len(rows))
     return frame.assign(dataset=pd.Categorical.from_codes(codes, datasets))
 
 
