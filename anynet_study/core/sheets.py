@@ -217,8 +217,8 @@ def _float(cell: Cell) -> float:
 def as_numbers(cells: Sequence[Cell]) -> NDArray[np.float64]:
     """Cells as `number` reads them; the same at once where all are written plainly."""
     with suppress(ValueError, TypeError, OverflowError):
-        plain = "_" not in "".join(cell for cell in cells if isinstance(cell, str))
-        numbers = np.array(cells if plain else [], np.float64)
+        numbers = np.array(cells, np.float64)
+        plain = "_" not in "".join(map(str, cells))
         if plain and not np.isinf(numbers).any():
             return numbers
     found = np.array([number(cell) for cell in cells], np.float64)
@@ -340,13 +340,13 @@ def sheet_of(
             raise UserError(f"{path}: column {name!r} is there twice")
     if not names:
         raise UserError(f"{path}: the table has no columns")
-    cells = (_without_thousands([_cell(cell) for cell in column]) for column in columns)
+    cells = (_without_thousands(_cells(column)) for column in columns)
     return Sheet(path, first_row, dict(zip(names, cells, strict=True)), tuple(notes))
 
 
 def _without_thousands(cells: list[Cell]) -> list[Cell]:
     """The cells without lone commas, where others of them show that they part thousands."""
-    texts = [cell for cell in cells if isinstance(cell, str) and "," in cell]
+    texts = [cell for cell in cells if type(cell) is str and "," in cell]
     if not any(map(ONE_COMMA.fullmatch, texts)):
         return cells
     texts = [cell for cell in cells if isinstance(cell, str)]
@@ -357,6 +357,14 @@ def _without_thousands(cells: list[Cell]) -> list[Cell]:
             for c in cells
         ]
     return cells
+
+
+def _cells(column: list[Any]) -> list[Cell]:
+    """The values of a column as cells; at once where all are plain numbers written in CSV."""
+    with suppress(TypeError):
+        if re.fullmatch(r"[0-9.\n]*", "\n".join(column)):
+            return [text or None for text in column]
+    return [_cell(value) for value in column]
 
 
 def _cell(value: Any) -> Cell:
@@ -442,7 +450,9 @@ def parse_csv(
     if rows[1:] and all(map(RULE.fullmatch, rows[1])):
         del rows[1]
         first += 1
-    rows = [[text_of(cell) for cell in row] for row in _filled(rows)]
+    rows = _filled(rows)
+    if "'" in text:
+        rows = [[text_of(cell) for cell in row] for row in rows]
     names = [name.strip() for name in rows[0]] if rows else []
     if len(names) < fewest:
         raise UserError(

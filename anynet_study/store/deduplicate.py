@@ -159,12 +159,13 @@ def arrange(runs: pa.Table, evaluations: pa.Table, first: Mapping[str, Sequence[
 
 def _sorted(runs: pa.Table, keys: Sequence[NDArray[Any]]) -> pa.Table:
     """The runs by these keys, the most important first, and by run_id where all keys are equal."""
-    order = np.lexsort(keys[::-1])
-    if np.all([np.diff(key[order]) == 0 for key in keys], axis=0).any():
-        ids = pc.rank(arrow.whole(runs["run_id"]), tiebreaker="dense")
-        order = np.lexsort((arrow.to_numpy(ids), *keys[::-1]))
-    in_order = bool((np.diff(order) == 1).all())
-    return runs if in_order else runs.take(arrow.numbers(order))
+    ahead = np.zeros(max(0, len(runs) - 1))
+    for key in keys:
+        ahead = np.where(ahead == 0, np.sign(np.diff(key)), ahead)
+    if (ahead > 0).all():
+        return runs
+    ids = arrow.to_numpy(pc.rank(arrow.whole(runs["run_id"]), tiebreaker="dense"))
+    return runs.take(arrow.numbers(np.lexsort((ids, *keys[::-1]))))
 
 
 def _in_order(texts: Sequence[str], first: Sequence[str]) -> list[str]:

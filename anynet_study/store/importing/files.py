@@ -76,8 +76,9 @@ def named_records(
     images = 0 if predictions is None else predictions.shape[1]
     named = records_table({name: known[name] for name in (*NAMES, "replicate")}, count)
     ids, lengths = list[bytes](), list[NDArray[np.int64]]()
+    written = {name: _written(name, named[name].combine_chunks()) for name in NAMES}
     for first in range(0, count, BLOCK):
-        texts, ends = _specifications(named.slice(first, BLOCK))
+        texts, ends = _specifications(named.slice(first, BLOCK), written)
         lengths.append(np.diff(ends))
         values: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {"spec": (texts, lengths[-1])}
         if predictions is not None:
@@ -103,18 +104,21 @@ def _hexadecimal(digests: bytes) -> pa.StringArray:
     return pa.StringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(texts))
 
 
-def _specifications(runs: pa.Table) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def _written(name: str, column: pa.DictionaryArray) -> pa.LargeStringArray:
+    """The key and the value in JSON, for each text of a column of names."""
+    words = [json.dumps(text, ensure_ascii=False) for text in column.dictionary.to_pylist()]
+    key = f'"{name}":' if name != "recipe" else f'"imported":true,"{name}":'
+    return pa.array([f"{key}{word}," for word in words], pa.large_string())
+
+
+def _specifications(
+    runs: pa.Table, written: Mapping[str, pa.LargeStringArray]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Canonical JSON of the names of each run, its keys in order: all texts, and where each ends.
 
-    The second begins with 0.
+    The second begins with 0. `written` has by column what stands for each of its texts.
     """
-    parts: list[Any] = []
-    for name in NAMES:
-        column = runs[name].combine_chunks()
-        words = [json.dumps(text, ensure_ascii=False) for text in column.dictionary.to_pylist()]
-        key = f'"{name}":' if name != "recipe" else f'"imported":true,"{name}":'
-        once = pa.array([f"{key}{word}," for word in words], pa.large_string())
-        parts.append(once.take(column.indices))
+    parts = [once.take(runs[name].combine_chunks().indices) for name, once in written.items()]
     numbers = runs["replicate"].combine_chunks().cast(pa.large_string())
     begin, key, end, nothing = (
         pa.scalar(text, pa.large_string()) for text in ("{", '"replicate":', "}", "")
