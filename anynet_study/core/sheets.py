@@ -55,8 +55,11 @@ SIZED = re.compile(r"([-+]?[0-9]+(?:\.[0-9]+)?)\s*([kKMGBT])")
 SIZES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 #: Characters that have no width.
 NO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
-#: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2).
-BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*(?:\\[A-Za-z]+|[^\w\s]|_)+\s*[-+]?\d.*")
+#: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2), or
+#: \\textbf{85.5} $\\pm$ 0.2.
+BEGINS_AS_NUMBER = re.compile(
+    r"(?:\\[A-Za-z]+|\W)*\d{1,3}([.,]\d+)?\s*(?:\\[A-Za-z]+|\W|_)*(?:\\[A-Za-z]+|[^\w\s]|_)\s*[-+]?\d.*"
+)
 #: A number in marks that say something else: **85.5**, 85.5*, \\textbf{85.5}.
 MARKED_NUMBER = re.compile(r"(?:\\[A-Za-z]+|[^\w-])*\d{1,3}(?:[.,]\d+)?(?:\\[A-Za-z]+|[^\w-])*")
 #: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.
@@ -451,8 +454,7 @@ def parse_csv(
         del rows[1]
         first += 1
     rows = _filled(rows)
-    if "'" in text:
-        rows = [[text_of(cell) for cell in row] for row in rows]
+    rows = [[text_of(cell) for cell in row] for row in rows] if "'" in text else rows
     names = [name.strip() for name in rows[0]] if rows else []
     if len(names) < fewest:
         raise UserError(

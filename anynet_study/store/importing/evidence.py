@@ -84,8 +84,8 @@ FAR, NEAR = 95.0, 50.0
 #: Models from which ranks, means of some datasets, repeated values and correlations are told from
 #: chance.
 FEWEST_OF_RANKS, FEWEST_OF_MEANS, FEWEST_OF_FEW, FEWEST_OF_RHO = 5, 3, 12, 6
-#: A correlation with the others at which a column runs against them, and one that agrees.
-AGAINST, AGREES = -0.85, 0.3
+#: A correlation with the others at which a column runs against them, agrees, and agrees closely.
+AGAINST, AGREES, CLOSELY = -0.85, 0.3, 0.6
 
 
 def words_of(name: str) -> list[str]:
@@ -297,7 +297,7 @@ def _against(
         return "whole numbers, others have decimals"
     if len(column.values) >= FEWEST_OF_FEW and column.distinct < min(9, np.median(distinct) / 4):
         return f"{column.distinct} values only"
-    if _wide(column, others) and rho is not None and abs(rho) < AGREES:
+    if _wide(column, others) and rho is not None and AGAINST < rho < CLOSELY:
         return "spreads far more than the others, and ranks models otherwise"
     return ""
 
