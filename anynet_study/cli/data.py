@@ -25,6 +25,9 @@ MISSING = {
     "test set": "missing test sets",
 }
 
+#: An option of how images are split and limited.
+limit = partial(opt, rich_help_panel="Splits and limits")
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -117,43 +120,28 @@ def add(
     ] = "auto",
     test_share: Annotated[
         float,
-        opt(
-            "Share of each class that is held out if there is no test split.",
-            rich_help_panel="Splits and limits",
-        ),
+        limit("Share of each class that is held out if there is no test split."),
     ] = 0.2,
-    seed: Annotated[
-        int, opt("Seed of the held-out split and of limits.", rich_help_panel="Splits and limits")
-    ] = 0,
+    seed: Annotated[int, limit("Seed of the held-out split and of limits.")] = 0,
     max_broken: Annotated[
         float,
-        opt("Share of unreadable images that is tolerated.", rich_help_panel="Splits and limits"),
+        limit("Share of unreadable images that is tolerated."),
     ] = 0.01,
     max_duplicates: Annotated[
         float,
-        opt(
-            "Share of images that may repeat across splits, or across classes.",
-            rich_help_panel="Splits and limits",
-        ),
+        limit("Share of images that may repeat across splits, or across classes."),
     ] = 0.05,
     limit_per_class: Annotated[
         int | None,
-        opt(
-            "At most this many images of each class of each split.",
-            rich_help_panel="Splits and limits",
-        ),
+        limit("At most this many images of each class of each split."),
     ] = None,
     fraction: Annotated[
         float | None,
-        opt("Take this share of each class of each split.", rich_help_panel="Splits and limits"),
+        limit("Take this share of each class of each split."),
     ] = None,
     split_from: Annotated[
         Path | None,
-        opt(
-            "Make the split of this manifest (split.csv) again.",
-            metavar="MANIFEST",
-            rich_help_panel="Splits and limits",
-        ),
+        limit("Make the split of this manifest (split.csv) again.", metavar="MANIFEST"),
     ] = None,
     force: Force = False,
     *,
@@ -213,11 +201,11 @@ def inspect(
     *,
     options: Reading,
 ) -> None:
-    """Show how a folder or an archive would be read; decode and keep nothing.
+    """Show how a folder or an archive would be read.
 
-    It says where classes, splits and groups come from, and which files and tables are not used.
-    What it cannot tell, or could read in two ways, it refuses as `add` does, and names the options
-    that decide.
+    Nothing is decoded or kept. It says where classes, splits and groups come from, and which files
+    and tables are not used. What it cannot tell, or could read in two ways, it refuses as `add`
+    does, and names the options that decide.
 
     \b
     Examples:
@@ -232,7 +220,7 @@ def inspect(
 
 @data_app.command(name="list")
 def list_datasets(as_json: AsJson = False) -> None:
-    """List datasets: which are there, and where to get those that are missing.
+    """List the datasets that are known, and where to get them.
 
     They are those of the study, those for transfer, and test sets for networks trained on ImageNet
     or CIFAR-10. MB is the space on the disk; for a missing dataset, what its pixels will take.
@@ -283,9 +271,10 @@ def info(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a dataset's classes, counts, split, statistics and faults.
+    """Show what is in a dataset, and its faults.
 
-    Faults are duplicates (also between the splits) and unreadable images.
+    Told are classes, counts, split and statistics. Faults are duplicates (also between the splits)
+    and unreadable images.
 
     \b
     Examples:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from anynet_study.cli.options import names, opt, writes
+from anynet_study.cli.options import names, of_architectures, opt, writes
 from anynet_study.cli.tables import print_table
 from anynet_study.core.errors import UserError, nearest
 
@@ -120,14 +120,20 @@ def init(
     ] = "",
     datasets: Annotated[str, opt("Names of datasets, comma-separated.")] = "",
     source: Annotated[str, opt("The source dataset; default: the first one.")] = "",
-    count: Annotated[int, opt("How many architectures.")] = 20,
+    count: Annotated[int, of_architectures("How many architectures.")] = 20,
     resolution: Annotated[
-        int | None, opt("Image side in pixels; default: that of the source, if it is added.")
+        int | None,
+        of_architectures("Image side in pixels; default: that of the source, if it is added."),
     ] = None,
-    classes: Annotated[int | None, opt("Number of classes; default: likewise.")] = None,
-    flops: Annotated[str, opt("Band of multiply-adds.", metavar="LOWEST,HIGHEST")] = "",
+    classes: Annotated[
+        int | None, of_architectures("Number of classes; default: likewise.")
+    ] = None,
+    flops: Annotated[
+        str, of_architectures("Band of multiply-adds.", metavar="LOWEST,HIGHEST")
+    ] = "",
     networks: Annotated[
-        str, opt("These and no drawn ones: names, module:function.", metavar="NAME,...")
+        str,
+        of_architectures("These and no drawn ones: names, module:function.", metavar="NAME,..."),
     ] = "",
     epochs: Annotated[int, opt("Passes over the training images.")] = 10,
     no_flip: Annotated[

@@ -170,8 +170,6 @@ def linear_fit(
     x: Values,
     y: Values,
     scale: Scale = "linear",
-    resamples: int = 10_000,
-    seed: int = 0,
     level: float = 0.95,
     images: int | tuple[int, int] | None = None,
 ) -> LinearFit:
@@ -183,8 +181,8 @@ def linear_fit(
     moved in by half an image, without them its architecture is left out and counted (`excluded`).
 
     Intervals allow for uneven scatter and are made for few points: Student's t with the standard
-    error HC3 for slope, intercept and line, a studentised bootstrap over architectures on Fisher's
-    z for the correlation (`fit_intervals`). R squared has the square of the correlation's interval,
+    error HC3 for slope, intercept and line, and with the jackknife's on Fisher's z for the
+    correlation (`fit_intervals`). R squared has the square of the correlation's interval,
     from 0 where that holds 0. How often they hold the truth: above.
 
     Raises UserError for fewer than 4 points, a constant column (also but for one point), infinite
@@ -195,7 +193,7 @@ def linear_fit(
     2.03
     """
     check_choice("scale", scale, Scale)
-    check_level(level, resamples, seed)
+    check_level(level)
     both = matched(x, y)
     points = both.dropna().to_numpy()
     missing = len(both) - len(points)
@@ -205,7 +203,7 @@ def linear_fit(
     problem = why_no_fit(*points[finite].T) or why_no_fit(used_x, used_y)
     if problem:
         raise DoesNotApplyError(f"fit: {problem}")
-    estimates = line_intervals(used_x, used_y, resamples, seed, level)
+    estimates = line_intervals(used_x, used_y, level)
     return LinearFit(
         **_named(estimates, len(used_x)),
         n=len(used_x),

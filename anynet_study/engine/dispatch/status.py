@@ -162,7 +162,7 @@ def current_status(study: OpenStudy, reader: JournalReader) -> Status:
     now_there = study_status(study.plan, recorded, jobs, pace, now, calibrated)
     return replace(
         now_there,
-        only_in_store=str(recorded.lost(folder.results) or ""),
+        only_in_store=str(recorded.lost(folder.results, study.plan) or ""),
         by_workers=study.sweep.launch.cluster == "none",
     )
 

@@ -23,6 +23,7 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 from submitit.helpers import DelayedSubmission
 
 from anynet_study.core.errors import UserError, WorkFailedError
+from anynet_study.core.files import read_regular
 from anynet_study.engine.dispatch.executors import (
     CPUS,
     MAX_TIMEOUTS,
@@ -37,7 +38,7 @@ from anynet_study.engine.dispatch.pack import pack_jobs
 from anynet_study.engine.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.engine.dispatch.slurm.commands import comment_of
 from anynet_study.engine.dispatch.slurm.site import Site
-from anynet_study.engine.dispatch.snapshot import Snapshot, snapshot, take
+from anynet_study.engine.dispatch.snapshot import Snapshot, snapshot, take_for
 from anynet_study.engine.dispatch.task import Task
 from anynet_study.engine.planning import PlannedRun
 from anynet_study.engine.study_folder import StudyFolder
@@ -123,7 +124,7 @@ def submit_to_slurm(
     took its time), down to one, and the first ones are queued. Raises WorkFailedError with its
     words where it takes none for another reason.
     """
-    site, code = Site.ask(), take(study.code, own=study.own_sources())
+    site, code = Site.ask(), take_for(study)
     tasks, longest = [], 0.0
     for job in pack_jobs(sweep.launch, runs):
         tasks.append(" ".join(run.run_id for run in job))
@@ -247,7 +248,7 @@ def submitted_by(executor: submitit.Executor, task: Task, count: int) -> list["s
 def _left_by_submitit(folder: Path, token: str) -> list[Path]:
     """Return what submitit wrote for jobs that were refused."""
     written = (path for path in folder.iterdir() if TEMPORARY.fullmatch(path.name))
-    return [path for path in written if token.encode() in path.read_bytes()]
+    return [path for path in written if token.encode() in read_regular(path)]
 
 
 def first_script(

@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 
 import torch
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, first_line
 from anynet_study.data import DatasetView
 from anynet_study.design_space import ForeignNetwork, Population
 from anynet_study.engine.dispatch.claims import Claims
@@ -229,7 +229,9 @@ def _free(
                 taken = [run for run in left if _is_taken(run, claims, recorded)]
                 others += [run.run_id for run in left if run not in taken]
                 less = 0
-                if deaths := _deaths(of.study, taken, claims):
+                if any(claims.lost.get(run.run_id) for run in taken):
+                    # Who was lost may have recorded the run since the look, and gone on.
+                    deaths = _deaths(of.study, taken, claims)
                     record_deaths(of.study, of.plan, fatal_deaths(deaths, reader.read().failures))
                     taken = reader.read().left(taken, retries)
                     again = more_memory(deaths)
@@ -517,7 +519,7 @@ class Worker:
         except Exception as error:
             self._leave_if_broken(error)
             # No failure of the run, whose result stays; another launch tries again.
-            reason = str(error).partition("\n")[0][:200]
+            reason = first_line(error)[:200]
             print(f"{run.run_id}: could not be evaluated further: {reason}", file=sys.stderr)
         return True
 

@@ -80,7 +80,7 @@ class Cells:
         return f"{self.path}: row {cell['row']}, {cell['model']} on {cell['dataset']}"
 
     def only(self, kept: "pd.Series[bool]") -> "Cells":
-        """These cells alone; models and datasets that have none stay known."""
+        """Return a part of the cells; models and datasets that have none stay known."""
         return replace(self, frame=self.frame[kept])
 
 
@@ -136,7 +136,7 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
         run_columns=dict(roles.run),
         spread=told_of_spread(cells.models.column_names[1:], options),
         describing=tuple(cells.models.column_names[1:]),
-        ignored=(*options.ignore, *("row numbers" for _ in roles.counting)),
+        ignored=(*options.ignore, *["row numbers"] * roles.counting),
         notes=(
             *(*sheet.notes, *notes, *told, *(measures_of_one(names) if wide else ())),
             *_odd_values(cells, table),
