@@ -406,7 +406,7 @@ CASES = (
             "p.csv": "image,net\n"
             + "".join(f"i{n:03d}.jpg,{1 + g}\n" for n, g in enumerate(GUESSES)),
         },
-        asks=["predictions count from 1"],
+        asks=["do predictions count from 1"],
         command=PREDICTIONS,
     ),
     Row(
