@@ -60,7 +60,7 @@ recipes:
     epochs: {epochs}
     batch_size: 64
     lr: 0.05 # 0.1 at batch 128, scaled with the batch
-    warmup_epochs: 1
+    warmup_epochs: {warmup}
     flip: true # false where a mirrored image is of another class, such as a digit
     crop: pad # and cut out at random
     padding: {padding}
@@ -199,6 +199,7 @@ def init(
         classes=classes or known.get("classes") or 10,
         datasets="\n".join(f"  {label}: {{}}" for label in labels) or "  {}",
         epochs=epochs,
+        warmup=min(1, epochs - 1),
         overrides=_overrides(unflipped, source),
         padding=max(1, resolution // 8),
         repeated=min(len(asked) or count, 6),
@@ -206,9 +207,9 @@ def init(
     _write(file, text)
     if mirrored := [label for label in own if label not in unflipped]:
         print(
-            f"note: images of {', '.join(mirrored)} are mirrored in training; write flip: false "
-            "under overrides for digits, letters, and others of which a mirrored one is another "
-            "class (or init with --no-flip NAME)"
+            f"note: images of {', '.join(mirrored)} are mirrored in training; where a mirrored "
+            "image is of another class, as of a digit or a letter, write flip: false under "
+            f"overrides (or: init with --no-flip {','.join(mirrored)})"
         )
     _tell_power(file, len(asked) or count)
     print(f"{file}: edit it, and run it: anynet-study run {file}")
