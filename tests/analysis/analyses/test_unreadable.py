@@ -148,7 +148,10 @@ def unreadable(*_: object) -> Any:
 def test_a_script_of_figures_ends_where_a_table_cannot_be_read(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Study, "table", unreadable)
+    known = Study.table
+    monkeypatch.setattr(
+        Study, "table", lambda it, name: unreadable() if name == "tuned" else known(it, name)
+    )
     given = ["script", str(store), "--resamples", "100", "--output", str(tmp_path)]
     with patch("sys.argv", given), pytest.raises(SystemExit) as ended:
         draw("tuned", source="heatmap")
