@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 #: How many datasets are listed with their median.
 LISTED = 8
+each_image = partial(opt, rich_help_panel="Results image by image")
 
 
 @partial(with_options, TableOptions)
@@ -61,10 +62,11 @@ def import_(
     shifts: Shifts = None,
     images: Images = None,
     predictions: Annotated[
-        list[str] | None, opt("DATASET=FILE: predicted classes, or true and false, per example.")
+        list[str] | None,
+        each_image("DATASET=FILE: predicted classes, or true and false, per example."),
     ] = None,
     labels: Annotated[
-        list[str] | None, opt("DATASET=FILE: the true classes of the examples.")
+        list[str] | None, each_image("DATASET=FILE: the true classes of the examples.")
     ] = None,
     as_json: AsJson = False,
     *,
@@ -94,7 +96,6 @@ def import_(
       anynet-study import --predictions val=preds.npz --labels val=labels.npy -o val.h5
       anynet-study import release/ -o results.h5
     """
-    from anynet_study.analysis.apr import Roles
     from anynet_study.store import (
         Files,
         ImportOptions,
@@ -108,7 +109,7 @@ def import_(
     if output is not None:
         _check_output(output)
     roles = parse_roles(source_name, family or [], targets or [])
-    given = roles if isinstance(roles, Roles) else None
+    given = None if isinstance(roles, str) else roles
     if (told := parse_names(shifts or [])) and not source_name:
         raise UserError("--shifts: say with --source which dataset they are test sets of")
     known = with_roles(

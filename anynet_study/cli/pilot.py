@@ -28,7 +28,7 @@ def pilot(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Try a recipe's learning rate and length before a study, on validation images.
+    """Find a recipe's learning rate and length on validation images.
 
     Trains a few of the study's architectures with every learning rate and length, on every dataset,
     and compares them on a tenth of the training images, which is held out. The test images have no

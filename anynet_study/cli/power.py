@@ -47,14 +47,15 @@ def power(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how often a planned study would conclude "yes" or "no", depending on what is true.
+    """Say how often a planned study would conclude "yes" or "no".
 
-    Studies like the sweep's are simulated, with its numbers of architectures, targets, members of
-    the source's family and replicates, and judged as `analyze` judges real ones. Nothing is trained
-    and no images are needed. --icc says how large the noise of training is: take it from `analyze
-    --table noise` of a small study that has replicates and the same recipe. With --images, verdicts
-    on the robustness of a model are simulated as well: accuracies are then about 73% on the
-    source's own test images (for half of the models 66% to 79%), and 50% on the further ones.
+    That depends on what is true. Studies like the sweep's are simulated, with its numbers of
+    architectures, targets, members of the source's family and replicates, and judged as `analyze`
+    judges real ones. Nothing is trained and no images are needed. --icc says how large the noise
+    of training is: take it from `analyze --table noise` of a small study that has replicates and
+    the same recipe. With --images, verdicts on the robustness of a model are simulated as well:
+    accuracies are then about 73% on the source's own test images (for half of the models 66% to
+    79%), and 50% on the further ones.
 
     \b
     Examples:

@@ -123,6 +123,11 @@ class StudyFolder:
         }
 
     @property
+    def parts(self) -> Path:
+        """Folders that travel, among which runs were divided, each a study by itself."""
+        return self.folder / "parts"
+
+    @property
     def part_file(self) -> Path:
         """The ids of the runs that are trained in this folder, if it is a part of a study."""
         return self.folder / "part.json"
