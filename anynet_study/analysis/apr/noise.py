@@ -11,6 +11,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
@@ -28,6 +29,9 @@ from anynet_study.core.metrics import check_level, widened
 
 #: Where the ICC is as good as -1, which has no place on Fisher's scale.
 SMALLEST_ICC = 1e-9 - 1
+#: Fewer architectures that were trained twice do not tell the noise of others; unless they were
+#: trained so many times more on average, and the noise is taken to be alike.
+MANY_REPEATED, OFTEN = 10, 9
 KEYS = ["dataset", "architecture", "replicate"]
 CEILINGS = [
     *("dataset", "architectures", "replicates", "within_std", "between_std"),
@@ -88,6 +92,8 @@ def noise_ceiling(
             parts = _components(np.ones((1, len(table))), table)
             within, between = (float(np.sqrt(max(part.item(), 0.0))) for part in parts)
             value, low, high = _icc_interval(icc, repeated, level)
+            if repeated < MANY_REPEATED and len(part) - len(table) >= OFTEN * repeated:
+                value, low, high = _icc_of_alike_noise(part, method, level)
             row = {"dataset": dataset, "architectures": len(table), "replicates": len(part)}
             row |= {"within_std": within, "between_std": between, "icc": value}
             row |= {"icc_low": low, "icc_high": high}
@@ -142,6 +148,32 @@ def _icc_interval(icc: Resampled, repeated: int, level: float) -> tuple[float, f
     reach = np.nan_to_num(stdtrit(repeated - 1, (1 + level) / 2) * error, nan=np.inf)
     ends = np.tanh(np.arctanh(inside) + reach * np.array([-1, 1]))
     return value, float(min(ends[0], value)), float(max(ends[1], value))
+
+
+def _icc_of_alike_noise(
+    runs: pd.DataFrame, method: Method, level: float
+) -> tuple[float, float, float]:
+    """The ICC and its interval where the noise of a few architectures stands for that of all.
+
+    Of ranks, the noise is that of the architectures' first runs with each deviation that was seen.
+    """
+    grouped = runs.groupby("architecture")["error"]
+    counts, first = grouped.transform("count").to_numpy(), grouped.first().to_numpy()
+    often, freedom = counts > 1, len(runs) - len(first)
+    away = (runs["error"] - grouped.transform("mean")).to_numpy()[often]
+    away = away * np.sqrt(len(away) / freedom)
+    values, within = first, float((away**2).mean())
+    if method != "pearson":
+        rising = np.sort(first)
+        values = scipy.stats.rankdata(first) / len(first)
+        places = np.searchsorted(rising, first[:, None] + away) / len(first)
+        within = float(places.var(axis=1).mean())
+    total, tail = float(values.var(ddof=1)), (1 - level) / 2
+    if not total:
+        return (np.nan,) * 3
+    noisy = scipy.stats.f.ppf([1 - tail, tail], len(first) - 1, freedom) * within / total
+    value, low, high = (float(np.clip(1 - it, -1, 1)) for it in (within / total, *noisy))
+    return value, low, high
 
 
 def first_runs(replicates: pd.DataFrame) -> pd.DataFrame:
