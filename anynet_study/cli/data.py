@@ -25,6 +25,9 @@ MISSING = {
     "test set": "missing test sets",
 }
 
+#: An option of how images are split and limited.
+limit = partial(opt, rich_help_panel="Splits and limits")
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -117,43 +120,28 @@ def add(
     ] = "auto",
     test_share: Annotated[
         float,
-        opt(
-            "Share of each class that is held out if there is no test split.",
-            rich_help_panel="Splits and limits",
-        ),
+        limit("Share of each class that is held out if there is no test split."),
     ] = 0.2,
-    seed: Annotated[
-        int, opt("Seed of the held-out split and of limits.", rich_help_panel="Splits and limits")
-    ] = 0,
+    seed: Annotated[int, limit("Seed of the held-out split and of limits.")] = 0,
     max_broken: Annotated[
         float,
-        opt("Share of unreadable images that is tolerated.", rich_help_panel="Splits and limits"),
+        limit("Share of unreadable images that is tolerated."),
     ] = 0.01,
     max_duplicates: Annotated[
         float,
-        opt(
-            "Share of images that may repeat across splits, or across classes.",
-            rich_help_panel="Splits and limits",
-        ),
+        limit("Share of images that may repeat across splits, or across classes."),
     ] = 0.05,
     limit_per_class: Annotated[
         int | None,
-        opt(
-            "At most this many images of each class of each split.",
-            rich_help_panel="Splits and limits",
-        ),
+        limit("At most this many images of each class of each split."),
     ] = None,
     fraction: Annotated[
         float | None,
-        opt("Take this share of each class of each split.", rich_help_panel="Splits and limits"),
+        limit("Take this share of each class of each split."),
     ] = None,
     split_from: Annotated[
         Path | None,
-        opt(
-            "Make the split of this manifest (split.csv) again.",
-            metavar="MANIFEST",
-            rich_help_panel="Splits and limits",
-        ),
+        limit("Make the split of this manifest (split.csv) again.", metavar="MANIFEST"),
     ] = None,
     force: Force = False,
     *,

@@ -1,5 +1,6 @@
 """`anynet-study plot`: the figures of a study or of a table of errors."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,9 @@ from anynet_study.cli.options import AsIs, current, opt, writes
 from anynet_study.cli.tables import harmless
 from anynet_study.core.errors import UserError
 
+#: An option of how figures look.
+looks = partial(opt, rich_help_panel="How figures look")
+
 
 @with_study_options
 def plot(
@@ -17,36 +21,22 @@ def plot(
     output: Annotated[Path, writes("Folder for the figures.")],
     figure: Annotated[str, opt("Names of the list below, with commas; or all that apply.")] = "all",
     formats: Annotated[str, opt("png, pdf and svg, separated by commas.", "--format")] = "png,pdf",
-    dpi: Annotated[
-        int, opt("Pixels per inch of png.", min=50, max=1200, rich_help_panel="How figures look")
-    ] = 200,
+    dpi: Annotated[int, looks("Pixels per inch of png.", min=50, max=1200)] = 200,
     width: Annotated[
         str,
-        opt("Width of a figure: 8.5cm, 85mm, 3.4in, 245pt.", rich_help_panel="How figures look"),
+        looks("Width of a figure: 8.5cm, 85mm, 3.4in, 245pt."),
     ] = "",
     font_size: Annotated[
         float | None,
-        opt(
-            "Size of its labels in points; all other text changes alike.",
-            min=4,
-            max=40,
-            rich_help_panel="How figures look",
-        ),
+        looks("Size of its labels in points; all other text changes alike.", min=4, max=40),
     ] = None,
     rename: Annotated[
         list[str] | None,
-        opt(
-            "Other names for datasets, on figures.",
-            metavar="OLD=NEW,...",
-            rich_help_panel="How figures look",
-        ),
+        looks("Other names for datasets, on figures.", metavar="OLD=NEW,..."),
     ] = None,
     style: Annotated[
         str,
-        opt(
-            "A style of matplotlib: its name, or a file of settings.",
-            rich_help_panel="How figures look",
-        ),
+        looks("A style of matplotlib: its name, or a file of settings."),
     ] = "",
     as_is: AsIs = False,
     *,

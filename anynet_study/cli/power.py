@@ -1,5 +1,7 @@
 """`anynet-study power`: what a planned study would find, before anything is trained."""
 
+from bisect import bisect_left
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,9 +100,6 @@ def what_it_can_answer(sweep: "Sweep", architectures: int) -> str:
     Studies are simulated, as by the command, with as much noise of training as single runs often
     have.
     """
-    from bisect import bisect_left
-    from dataclasses import replace
-
     from anynet_study.analysis.apr.error_tables import FEWEST
 
     if not FEWEST <= architectures <= ENOUGH:

@@ -123,9 +123,11 @@ def own_sources(text: str) -> dict[str, Path]:
     return found
 
 
-def source_digest(sources: Mapping[str, Path]) -> str:
-    """16 hexadecimal digits of what `own_sources` found; "" where that is nothing."""
-    digest = hashlib.sha256()
+def source_digest(sources: Mapping[str, Path], version: str = "") -> str:
+    """16 hexadecimal digits of files, by their places on Python's path (`own_sources`), and of the
+    version that they are said to have; "" where there is no file.
+    """
+    digest = hashlib.sha256(version.encode())
     for name, path in sorted(sources.items()):
         content = path.read_bytes()
         digest.update(f"\0{name}\0{len(content)}\0".encode() + content)

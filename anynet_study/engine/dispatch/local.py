@@ -22,7 +22,7 @@ from anynet_study.engine.dispatch.failures import (
 )
 from anynet_study.engine.dispatch.ledger import SubmittedJob
 from anynet_study.engine.dispatch.recorded import JournalReader
-from anynet_study.engine.dispatch.snapshot import Snapshot, take
+from anynet_study.engine.dispatch.snapshot import Snapshot, take_for
 from anynet_study.engine.dispatch.work import (
     call_workers,
     environment,
@@ -82,7 +82,7 @@ def start_worker(
 
 def start_workers(study: StudyFolder, sweep: Sweep, runs: int) -> list[LocalWorker]:
     """Start as many workers as this machine carries, which outlive this process."""
-    code = take(study.code, own=study.own_sources())
+    code = take_for(study)
     return [start_worker(study, code, it) for it in range(min(local_workers(sweep), runs))]
 
 
@@ -132,7 +132,7 @@ class _LocalTraining:
 
     def follow(self, count: int) -> None:
         """Keep so many workers at the study until they, and all others, have nothing to do."""
-        code = take(self.study.code, own=self.study.own_sources())
+        code = take_for(self.study)
         self._killed = out_of_memory_kills()
         workers = [self._start(code, number) for number in range(count)]
         try:

@@ -1,6 +1,7 @@
 """A study that is opened: with all that launching it and looking at it need."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -146,18 +147,21 @@ class OpenStudy:
 
         Edits of a function whose runs all failed, or none is recorded, change no result.
         """
-        now, said = functions_now(self.population), []
-        for name, digest in self.folder.functions().items():
-            network = dict(zip(self.population.names, self.population.ids, strict=True)).get(name)
-            done = [
-                run.run_id
-                for run in self.plan
-                if run.architecture == network
-                and recorded.runs.get(run.run_id, "failed") != "failed"
-            ]
-            if done and now.get(name, digest) != digest:
-                said.append(f"the source of {name} has changed since {counted(len(done), 'run')}")
-        return "; ".join(said)
+        launched, now = self.folder.functions(), functions_now(self.population)
+        edited = [name for name, digest in launched.items() if now.get(name, digest) != digest]
+        if not edited:
+            return ""
+        finished = Counter(
+            run.architecture
+            for run in self.plan
+            if recorded.runs.get(run.run_id, "failed") != "failed"
+        )
+        ids = dict(zip(self.population.names, self.population.ids, strict=True))
+        return "; ".join(
+            f"the source of {name} has changed since {counted(finished[ids.get(name, '')], 'run')}"
+            for name in edited
+            if finished[ids.get(name, "")]
+        )
 
     def changes(self, recorded: Recorded) -> "Changes | None":
         """Return what the sweep changes of the study; None where every run of it stays in use."""

@@ -4,7 +4,6 @@ Whatever is edited later. A user's own are the modules of functions that make ne
 that these import, if nobody installed them.
 """
 
-import hashlib
 import os
 import shlex
 import sys
@@ -16,6 +15,8 @@ from types import MappingProxyType
 from anynet_study.core import provenance
 from anynet_study.core.errors import UserError
 from anynet_study.core.files import naming, replacing_folder
+from anynet_study.core.functions import source_digest
+from anynet_study.engine.study_folder import StudyFolder
 
 NO_FILES: Mapping[str, Path] = MappingProxyType({})
 
@@ -53,12 +54,7 @@ def snapshot(
 
     `own`: further files that are in it, by their places on Python's path (`own_sources`).
     """
-    digest = hashlib.sha256(provenance.code_version().encode())
-    for name, path in _sources(package, own).items():
-        content = path.read_bytes()
-        digest.update(f"\0{name}\0{len(content)}\0".encode())
-        digest.update(content)
-    return Snapshot(folder / digest.hexdigest()[:16])
+    return Snapshot(folder / source_digest(_sources(package, own), provenance.code_version()))
 
 
 def take(
@@ -89,6 +85,11 @@ def take(
     return made
 
 
+def take_for(study: StudyFolder) -> Snapshot:
+    """Take the snapshot of a study: of the package, and of the user's own functions in it."""
+    return take(study.code, own=study.own_sources())
+
+
 def check(folder: Path, package: Path = provenance.PACKAGE) -> None:
     """UserError if `package` is imported from a snapshot in `folder` that has changed."""
     held = package.parent
@@ -105,10 +106,10 @@ def _as_it_is(copy: Path) -> Snapshot:
 
 
 def _sources(package: Path, own: Mapping[str, Path]) -> dict[str, Path]:
-    """The files of a snapshot by their places in it, in an order of their own."""
+    """The files of a snapshot by their places in it."""
     files = {f"{package.name}/{name}": path for name, path in _files(package).items()}
     files.pop(f"{package.name}/{provenance.VERSION_FILE}", None)  # which version it is, is known
-    return dict(sorted({**files, **own}.items()))
+    return {**files, **own}
 
 
 def _files(folder: Path) -> dict[str, Path]:

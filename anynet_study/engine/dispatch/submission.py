@@ -37,7 +37,7 @@ from anynet_study.engine.dispatch.pack import pack_jobs
 from anynet_study.engine.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.engine.dispatch.slurm.commands import comment_of
 from anynet_study.engine.dispatch.slurm.site import Site
-from anynet_study.engine.dispatch.snapshot import Snapshot, snapshot, take
+from anynet_study.engine.dispatch.snapshot import Snapshot, snapshot, take_for
 from anynet_study.engine.dispatch.task import Task
 from anynet_study.engine.planning import PlannedRun
 from anynet_study.engine.study_folder import StudyFolder
@@ -123,7 +123,7 @@ def submit_to_slurm(
     took its time), down to one, and the first ones are queued. Raises WorkFailedError with its
     words where it takes none for another reason.
     """
-    site, code = Site.ask(), take(study.code, own=study.own_sources())
+    site, code = Site.ask(), take_for(study)
     tasks, longest = [], 0.0
     for job in pack_jobs(sweep.launch, runs):
         tasks.append(" ".join(run.run_id for run in job))

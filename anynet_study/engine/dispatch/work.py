@@ -25,7 +25,7 @@ from anynet_study.engine.dispatch.failures import retries
 from anynet_study.engine.dispatch.ledger import Call, SubmittedJob
 from anynet_study.engine.dispatch.process import Interruption, end_with, prepare_process
 from anynet_study.engine.dispatch.recorded import Recorded, Retries
-from anynet_study.engine.dispatch.snapshot import Snapshot, take
+from anynet_study.engine.dispatch.snapshot import Snapshot, take_for
 from anynet_study.engine.dispatch.submission import Submitted
 from anynet_study.engine.dispatch.worker_state import (
     WorkerState,
@@ -69,9 +69,7 @@ def submit_helpers(
     if executor is None or not runs:
         return Submitted(0, (), runs_left=len(runs))
     here = sweep.launch.cluster == "debug"
-    helper = Helper(
-        str(study.folder.absolute()), None if here else take(study.code, own=study.own_sources())
-    )
+    helper = Helper(str(study.folder.absolute()), None if here else take_for(study))
     most = 1 if here else sweep.launch.workers or MOST
     if isinstance(executor, submitit.LocalExecutor):  # it starts all at once, for two minutes
         most = min(most, local_workers(sweep))

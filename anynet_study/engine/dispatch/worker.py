@@ -229,7 +229,9 @@ def _free(
                 taken = [run for run in left if _is_taken(run, claims, recorded)]
                 others += [run.run_id for run in left if run not in taken]
                 less = 0
-                if deaths := _deaths(of.study, taken, claims):
+                if any(claims.lost.get(run.run_id) for run in taken):
+                    # Who was lost may have recorded the run since the look, and gone on.
+                    deaths = _deaths(of.study, taken, claims)
                     record_deaths(of.study, of.plan, fatal_deaths(deaths, reader.read().failures))
                     taken = reader.read().left(taken, retries)
                     again = more_memory(deaths)

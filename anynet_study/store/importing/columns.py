@@ -174,8 +174,8 @@ class Roles:
     described: tuple[str, ...]
     #: Wide: datasets, or descriptions. Long: they describe the model if they can.
     others: tuple[str, ...]
-    #: Columns that count the rows, and say nothing.
-    counting: tuple[str, ...]
+    #: Whether there is a column without a name that counts the rows, and says nothing.
+    counting: bool
 
 
 def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = ()) -> Roles:
@@ -218,10 +218,10 @@ def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = (
     core = {roles["model"], *run.values(), value, f"{value}_std"}
     core |= {roles["dataset"]} if long else set()
     rest = [name for name in free if name not in core]
-    counting = [name for name in rest if _counts_rows(sheet, name)]
-    rest = [name for name in rest if name not in counting]
-    if "" in rest:
-        raise UserError(f"{path}: column {1 + columns.index('')} has no name; give it one")
+    if counting := "" in rest:
+        if not _counts_rows(sheet):
+            raise UserError(f"{path}: column {1 + columns.index('')} has no name; give it one")
+        rest.remove("")
     known = {*NUMBERS, *stage_columns(rest)} - {*declared, *options.datasets}
     return Roles(
         model=roles["model"],
@@ -232,17 +232,15 @@ def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = (
         numbers=tuple(name for name in rest if name in known),
         described=options.describe,
         others=tuple(name for name in rest if name not in known),
-        counting=tuple(counting),
+        counting=counting,
     )
 
 
-def _counts_rows(sheet: Sheet, name: str) -> bool:
-    """Tell whether a column is the index that a data frame writes: without a name, and in each row
-    a whole number of its own, in any order.
+def _counts_rows(sheet: Sheet) -> bool:
+    """Tell whether the column without a name is the index that a data frame writes: in each row a
+    whole number of its own, in any order.
     """
-    if name:
-        return False
-    numbers = sheet.read_as_numbers(name)
+    numbers = sheet.read_as_numbers("")
     return len({*numbers.tolist()}) == len(sheet) and bool((numbers % 1 == 0).all())
 
 

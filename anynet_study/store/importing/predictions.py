@@ -24,6 +24,7 @@ from anynet_study.core.sheets import (
     number,
     read_sheet,
 )
+from anynet_study.store.importing.columns import OF_ROWS
 from anynet_study.store.importing.described import Known
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
 from anynet_study.store.predictions import Truth
@@ -279,9 +280,8 @@ def _arrays(path: Path) -> PerExample:
         raise UserError(f"{path}: the table has no rows")
     if "model" in sheet.columns and {"prediction", "correct"} & set(sheet.columns):
         return _of_long(sheet)
-    unnamed = ("", "unnamed_0")  # the index of a data frame
     return _named(
-        {n: column for n, column in sheet.columns.items() if normal_form(n) not in unnamed}
+        {n: column for n, column in sheet.columns.items() if normal_form(n) not in OF_ROWS}
     )
 
 

@@ -136,7 +136,7 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
         run_columns=dict(roles.run),
         spread=told_of_spread(cells.models.column_names[1:], options),
         describing=tuple(cells.models.column_names[1:]),
-        ignored=(*options.ignore, *("row numbers" for _ in roles.counting)),
+        ignored=(*options.ignore, *["row numbers"] * roles.counting),
         notes=(*sheet.notes, *notes, *told, *(measures_of_one(names) if wide else ())),
     )
     return Understood(account, roles, cells, errors, table)

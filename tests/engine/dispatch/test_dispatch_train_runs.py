@@ -10,11 +10,12 @@ from scripted_study import PACKED
 from test_dispatch_recorded import row
 from tiny_study import TINY
 
-from anynet_study.engine.dispatch import recorded, worker
+from anynet_study.engine.dispatch import claims, recorded, worker
 from anynet_study.engine.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.engine.dispatch.process import Interruption
 from anynet_study.engine.dispatch.recorded import Recorded, Retry
 from anynet_study.engine.dispatch.worker import Worker
+from anynet_study.engine.dispatch.worker_state import WorkerState, alive_file
 from anynet_study.engine.models import Backend
 from anynet_study.engine.planning.planned_run import PlannedRun
 from anynet_study.engine.training.options import Options, with_less_memory
@@ -94,6 +95,27 @@ def test_a_look_is_left_out_where_it_would_take_long(
     place.work(place.ids[:3])
     assert len(looks) == 2  # at its beginning, and before the first run
     assert len(place.done) == 3
+
+
+def test_what_a_lost_worker_recorded_since_the_look_is_not_done_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It recorded a run, went on, and was killed at another one."""
+    monkeypatch.setattr(worker, "LOOK_SHARE", 1e-9)
+    monkeypatch.setattr(claims.Watch, "life", lambda *_: "lost")
+    study, (first, second, third) = place.study, place.ids[:3]
+    study.logs.mkdir()
+
+    def meanwhile() -> None:
+        if len(place.done) == 1:
+            place.record(second)
+            (study.claims / f"{second}.0").write_text("there-1\n1\n\n")
+
+    place.meanwhile = meanwhile  # type: ignore[method-assign]
+    interruption = Interruption()
+    with interruption.listening(WorkerState(alive_file(study.logs, "here-2"))):
+        worker.train_runs(study, place.prepared.sweep, place.ids[:3], {}, interruption)
+    assert [run_id for run_id, _ in place.done] == [first, third]
 
 
 def test_runs_that_were_short_of_memory_come_last_with_less_of_it(place: Place) -> None:
