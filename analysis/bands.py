@@ -5,9 +5,9 @@
     python analysis/bands.py studies/paper flops --beside studies/paper-small
 
 The correlation of every target with the source among the architectures below and above an edge (by
-default the median), and their difference with an interval; those of all targets hold together. With
---beside, the second band is another study of the same datasets, such as `paper.yaml name=paper-small
-"population.flops=[180e6, 200e6]"`.
+default the median), and their difference with an interval; those of all targets hold together.
+With --beside, the second band is another study of the same datasets, such as `paper.yaml
+name=paper-small "population.flops=[180e6, 200e6]"`.
 """
 
 from dataclasses import asdict
@@ -30,7 +30,9 @@ BANDS = ("lower", "upper")
 
 def bands(
     study: Study,
-    covariate: Annotated[str, typer.Argument(help="flops, parameters or another column.")] = "flops",
+    covariate: Annotated[
+        str, typer.Argument(help="flops, parameters or another column.")
+    ] = "flops",
     edge: Annotated[float | None, typer.Option(help="Where the upper band begins.")] = None,
     beside: Annotated[Path | None, typer.Option(help="A study that is the second band.")] = None,
     output: Output = FOLDER,

@@ -4,9 +4,9 @@
     python analysis/class_draws.py studies/classes-images-steps --draws classes-2,classes-2b
 
 Several draws of as many classes, such as `paper.yaml "datasets.imagenet-10b={base: imagenet,
-classes: 10, class_seed: 1}"`. For every target its correlation on average over the draws
-(estimate; low to high is for these draws), what to expect of one further draw (new_low to new_high),
-and the standard deviation between draws without the sampling error of the architectures
+classes: 10, class_seed: 1, role: extra}"`. For every target its correlation on average over the
+draws (estimate; low to high is for these draws), what to expect of one further draw (new_low to
+new_high), and the standard deviation between draws without the sampling error of the architectures
 (between_std). The figure shows every draw.
 """
 

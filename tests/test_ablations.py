@@ -20,7 +20,14 @@ from anynet_study.engine.sweep.text import load_yaml
 
 FILES = sorted([*(SWEEPS / "ablations").glob("*.yaml"), *(SWEEPS / "papers").glob("*.yaml")])
 #: Further files that are trained in miniature here.
-OWN = ("quickstart", "own-space", "transfer", "cross-domain", "classes-images-steps", "long-targets")
+OWN = (
+    "quickstart",
+    "own-space",
+    "transfer",
+    "cross-domain",
+    "classes-images-steps",
+    "long-targets",
+)
 #: Runs of each file.
 RUNS = {"a1": 2500, "a2": 1040, "a3": 998, "a6": 7500, "table-a1": 4}
 RUNS |= {"augmentation": 399, "more-images": 32, "wise-ft": 24, "new-test-sets": 210}

@@ -26,7 +26,9 @@ def test_each_sweep_is_trained_and_asked_by_a_test() -> None:
         assert "answer(" in (ROOT / "tests" / module).read_text(encoding="utf-8"), sweep
         for command in commands_of(sweep):
             name = command.split()[0]
-            assert name in ("analyze", "plot", "report") or (ROOT / "analysis" / name).is_file(), command
+            assert name in ("analyze", "plot", "report") or (ROOT / "analysis" / name).is_file(), (
+                command
+            )
 
 
 def test_the_figures_of_the_table_of_experiments_are_those_of_the_items() -> None:

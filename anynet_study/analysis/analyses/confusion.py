@@ -56,7 +56,9 @@ def of_dataset(study: Study, dataset: str) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=columns)
     if predicted.names:
         named = dict(enumerate(predicted.names))
-        table[["class", "taken_for"]] = table[["class", "taken_for"]].apply(lambda it: it.map(named))
+        table[["class", "taken_for"]] = table[["class", "taken_for"]].apply(
+            lambda it: it.map(named)
+        )
     table[["class", "taken_for"]] = table[["class", "taken_for"]].astype(str)
     weighted = study.weights is not None
     return with_attrs(table.assign(n=len(classes)), study.options.level, weighted=weighted)

@@ -37,7 +37,12 @@ def test_means_leads_and_ranks_are_those_by_hand() -> None:
     ends = mean - np.sqrt(below) / 3, mean + np.sqrt(above) / 3
     assert (table.loc["r", "low"], table.loc["r", "high"]) == pytest.approx(ends)
     # p and q are as good as each other, r is worse, and s clearly the worst.
-    assert table[["rank_best", "rank_worst"]].to_numpy().tolist() == [[1, 2], [1, 2], [3, 3], [4, 4]]
+    assert table[["rank_best", "rank_worst"]].to_numpy().tolist() == [
+        [1, 2],
+        [1, 2],
+        [3, 3],
+        [4, 4],
+    ]
 
 
 def test_without_numbers_of_images_all_ranks_are_open() -> None:
@@ -59,7 +64,9 @@ def test_intervals_hold_what_is_true() -> None:
         true = np.clip(own, 2, 98)
         seen = draw.binomial(200, true / 100) / 2
         names = [f"t{number}" for number in range(6)]
-        table = apr.benchmark(pd.DataFrame(100 - seen, columns=names), names, dict.fromkeys(names, 200))
+        table = apr.benchmark(
+            pd.DataFrame(100 - seen, columns=names), names, dict.fromkeys(names, 200)
+        )
         table = table.sort_values("architecture")
         mean = true.mean(axis=1)
         held["mean"].append(((table["low"] <= mean) & (mean <= table["high"])).mean())

@@ -69,7 +69,7 @@ def test_a_harder_test_set_is_of_a_range_of_frequencies():
     assert set(chosen["frequency"]) == {0.4, 0.5}
     assert (POOL.loc[chosen.index, "image"] == chosen["image"]).all()
     pool = pd.DataFrame({"class": ["ant", "bee"], "frequency": [0.5, 0.9]})
-    with pytest.raises(UserError, match="--below 0.6: class 'bee' has no candidate below it"):
+    with pytest.raises(UserError, match=r"--below 0\.6: class 'bee' has no candidate below it"):
         select_images(pool, "top", 1, below=0.6)
 
 
