@@ -18,7 +18,7 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analysis.analyses.arguments import Output
-from anynet_study.analysis.analyses.building import stacked
+from anynet_study.analysis.analyses.building import Parts, stacked
 from anynet_study.analysis.analyses.script import FOLDER, check_datasets, save, script, show
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import UserError
@@ -37,7 +37,7 @@ def class_draws(
     check_datasets(study, names)
     if len(names) < 2:
         raise UserError("--draws: one draw has no spread; name at least two")
-    parts = {
+    parts: Parts = {
         (target,): partial(apr.compare_proxies, study.errors, [target], names, **study.weighted)
         for target in study.roles.targets
         if target not in names

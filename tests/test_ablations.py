@@ -67,10 +67,11 @@ OTHERS = {
 }
 #: Datasets that need no download.
 BUILT_IN = ("digits", "gratings", "blobs")
-#: The same of populations of named networks.
+#: The same where populations differ.
 NAMED = {
     "table-a1": ["population.resolution=16"],
     "a2": [*TOY, "population.count=5"],
+    "cross-domain": [*TOY, "population.count=8"],  # enough for two bands
     "new-test-sets": [*TOY, "population.count=2", "population.networks=[resnet20, resnet32]"],
 }
 
@@ -180,7 +181,7 @@ def test_every_experiment_runs_in_miniature_and_answers(
     assert set(runs["status"]) == {"completed"}
     assert runs["planned"].all()
     assert set(runs["recipe"]) == set(sweep.recipes)
-    counted = {"table-a1": 2, "a2": 5}.get(path.stem, 4)
+    counted = {"table-a1": 2, "a2": 5, "cross-domain": 8}.get(path.stem, 4)
     assert len(set(runs["architecture"])) == counted, "errors join the same architectures"
     if path.stem == "a2":
         curves = store.curves()
@@ -188,4 +189,4 @@ def test_every_experiment_runs_in_miniature_and_answers(
         assert set(further["epoch"]) == {1, 2}, "the first epochs are those of the run before"
     if path.stem == "a3":
         assert runs["replicate"].value_counts().to_dict() == {0: 4, 1: 2}
-    answer(tmp_path, path.stem, monkeypatch, planned=4)
+    answer(tmp_path, path.stem, monkeypatch, planned=8 if path.stem == "cross-domain" else 4)

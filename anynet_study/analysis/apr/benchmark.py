@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 from anynet_study.analysis.apr.error_tables import check_columns, check_errors
 from anynet_study.analysis.apr.gaps import image_count
 from anynet_study.analysis.apr.interval_formulas import wilson_interval
-from anynet_study.analysis.apr.options import Floats, with_attrs
+from anynet_study.analysis.apr.options import Floats, Ints, with_attrs
 from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.core.errors import DoesNotApplyError, counted
 from anynet_study.core.metrics import check_level
@@ -65,7 +65,8 @@ def benchmark(
         )
     accuracies = 100 - known.to_numpy(float)
     mean, count = accuracies.mean(axis=1), len(datasets)
-    best, worst = np.ones(len(mean), np.int64), np.full(len(mean), len(mean))
+    best: Ints = np.ones(len(mean), np.int64)
+    worst: Ints = np.full(len(mean), len(mean), np.int64)
     low = high = np.full(len(mean), np.nan)
     if images is not None and set(datasets) <= set(images):
         sizes = [image_count(images, name) for name in datasets]
@@ -99,7 +100,7 @@ def _reaches(accuracies: Floats, sizes: Sequence[int], level: float) -> tuple[Fl
     return np.sqrt(below) / count, np.sqrt(above) / count
 
 
-def _ranks(mean: Floats, below: Floats, above: Floats) -> tuple[Floats, Floats]:
+def _ranks(mean: Floats, below: Floats, above: Floats) -> tuple[Ints, Ints]:
     """The best and worst rank (n,) that intervals of the differences of all pairs leave open."""
     # Another is clearly better where the interval of its mean less mine is above 0.
     ahead = mean[None] - mean[:, None] > np.hypot(below[None], above[:, None])
