@@ -43,7 +43,7 @@ def of_datasets(study: Study) -> list[dict[str, Any]]:
     for other, tables in {"": study.test_sets, **of_recipes}.items():
         for dataset, errors in tables.items():
             images_of, images = known.loc[dataset]
-            told = {"recipe": other or study.errors_of[dataset], "dataset": dataset}
+            told = {"recipe": other or study.errors_of.get(dataset, ""), "dataset": dataset}
             told |= {"images_of": images_of, "train_images": images}
             rows.append(told | means(errors, study.options.level))
     if all(pd.isna(row["train_images"]) for row in rows):
