@@ -178,7 +178,8 @@ NOISE = Analysis[Study](
         "ICC: the share of differences between architectures in the variance of the ranks of "
         "single runs (with --method pearson: of their errors). It is the correlation to be "
         "expected between two runs of the same architectures. Its interval is not by resamples, "
-        "but by Fisher's z with the jackknife's standard error."
+        "but by Fisher's z with the jackknife's standard error; or by F where few architectures were "
+        "trained many times, whose noise is then taken for that of all."
     ),
     expected=True,
 )
