@@ -21,7 +21,7 @@ import anynet_study
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "docs" / "notebooks"
-ORDER = ("first-study", "paper-1", "own-models")
+ORDER = ("first-study", "paper-1", "own-images", "own-models")
 
 
 def execute(paths: list[Path]) -> None:

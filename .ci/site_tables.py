@@ -115,7 +115,8 @@ def rates(name: str) -> list[str]:
         rows = [row for row in csv.DictReader(file) if row["analysis"] == name]
     if not rows:
         return []
-    lines = ["", "How often its sentences are wrong, in simulated studies:", ""]
+    command = f"python -m benchmarks.sentences --only {name}"
+    lines = ["", f"How often its sentences are wrong, in simulated studies (`{command}`):", ""]
     lines += [
         "| claim | rows | wrong (%), where most often | where | right (%), where plainly true |"
     ]

@@ -66,7 +66,7 @@ def lines(
     rows = []
     for scale in get_args(Scale):
         try:
-            fit = apr.linear_fit(accuracies[original], accuracies[new], scale, images=images, **how)
+            fit = apr.linear_fit(accuracies[original], accuracies[new], scale, how["level"], images)
         except DoesNotApplyError:
             if scale == "linear":
                 raise
@@ -100,7 +100,7 @@ def new_test_set(
     save_table(found, output / "new_test_set-lines.csv")
     table = apr.gaps(accuracies, original, new, counts, **how)
     show(f"From {original} to {new}", table)
-    fit = apr.linear_fit(accuracies[original], accuracies[new], scale, images=sizes, **how)
+    fit = apr.linear_fit(accuracies[original], accuracies[new], scale, study.options.level, sizes)
     figure = plots.fit_grid(accuracies, original, [new], {new: fit}, counts)
     save(figure, output / "new_test_set", plots.fit_data(accuracies, original, [new], counts))
     save(plots.gap_chart(table, original, new), output / "gaps", table)

@@ -67,7 +67,7 @@ def robustness(
     means = pd.DataFrame(robust.attrs["averages"] or robust).reindex(columns=AVERAGED)
     show(f"Average robustness over {used}", means.dropna(axis="columns", how="all"))
     if groups is not None:
-        lines = apr.robustness_lines(accuracies, base, groups, **study.options.intervals)
+        lines = apr.robustness_lines(accuracies, base, groups, level=study.options.level)
         shown = with_averages(lines, "shift")[["group", "shift", "n", *SHOWN]]
         show(f"Lines by {group_by}, in logits", shown)
         save_table(lines, output / "robustness-lines.csv")

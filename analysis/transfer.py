@@ -80,7 +80,7 @@ def draw_across(
     if how["above"] is not None:
         groups[f"above {how['above']:g}"] = scores[source] > how["above"]
     told: dict[str, Any] = {"groups": groups, "ranges": how["ranges"]}
-    fits = apr.covariate_fits(scores, covariate, **told, **study.options.intervals)
+    fits = apr.covariate_fits(scores, covariate, **told, level=study.options.level)
     show(f"Points for tenfold {column}", fits)
     save(plots.covariate_grid(scores, covariate, **told), folder / "transfer-across", fits)
 

@@ -3,7 +3,7 @@
     python -m benchmarks.fit_coverage          (about 2 minutes)
 
 Each row: a population of points, and for n = 6 to 200 points the share of 1,000 samples
-whose intervals (of 1,000 resamples) hold the population's slope and R squared, and the line at the
+whose intervals hold the population's slope and R squared, and the line at the
 mean of x. "even": scatter of one size; "fanning": scatter that grows with x; "weak": R squared 0.2;
 "skewed": x is exponential; "heavy": scatter of Student's t with 3 degrees of freedom. The standard
 error of a share is 0.7 points.
@@ -16,7 +16,6 @@ from anynet_study.analysis.apr.options import Floats
 
 SIZES = (6, 10, 20, 40, 200)
 SAMPLES = 1000
-RESAMPLES = 1000
 
 
 def even(n: int, generator: np.random.Generator) -> Floats:
@@ -52,7 +51,7 @@ def coverage(population, n: int) -> tuple[float, ...]:  # type: ignore[no-untype
     held = np.zeros((SAMPLES, 3), dtype=bool)
     for sample in range(SAMPLES):
         x, y = population(n, generator)
-        fit = linear_fit(x, y, "linear", RESAMPLES, sample)
+        fit = linear_fit(x, y)
         low, high = fit.region([70.0])[["low", "high"]].iloc[0]
         ends = (fit.slope_low, fit.slope_high), (fit.r2_low, fit.r2_high), (low, high)
         held[sample] = [end[0] <= value <= end[1] for value, end in zip(truth, ends, strict=True)]

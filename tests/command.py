@@ -29,9 +29,19 @@ Done = subprocess.CompletedProcess[str]
 LONGEST_WAIT = 900.0
 
 
-START = "from anynet_study.cli import main; main()"
-#: What `imported` does at the end of the command's process.
-TELL_IMPORTS = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+#: Commands one after another, and at the end of the process all modules that it has imported.
+TELL_IMPORTS = """
+import atexit, sys
+from anynet_study.cli import main
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+for arguments in eval(sys.argv[1]):
+    sys.argv[1:] = arguments
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code:
+            raise
+"""
 
 
 def command(*arguments: object) -> list[str]:
@@ -57,10 +67,11 @@ def anynet_study(folder: Path, *arguments: object, expect: int = 0) -> Done:
     return _checked(done, expect)
 
 
-def imported(folder: Path, *arguments: object) -> set[str]:
-    """The modules that a command imports, on its way to the end."""
+def imported(folder: Path, *commands: tuple[object, ...]) -> set[str]:
+    """The modules that commands import, each on its way to the end."""
+    told = repr([[*map(str, arguments)] for arguments in commands])
     done = subprocess.run(
-        [sys.executable, "-c", f"{TELL_IMPORTS}; {START}", *map(str, arguments)],
+        [sys.executable, "-c", TELL_IMPORTS, told],
         cwd=folder,
         env=environment(folder),
         capture_output=True,

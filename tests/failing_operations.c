@@ -3,7 +3,7 @@
  *
  * arm(n, mode): 0 counts only; 1 kills the process in place of the n-th operation; 2 lets that one
  * fail for want of space; 3 lets it and all after it fail. 4 counts reads only; 5 lets the n-th read
- * fail as a disk's; 6 lets it and all after it fail.
+ * fail as a disk's; 6 lets it and all after it fail. 7 is as 3, but that a quota is used up.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -32,10 +32,10 @@ void arm(long n, int how) {
 long counted(void) { armed = 0; return done; }
 
 static int fails(void) {
-    if (!armed || mode > 3) return 0;
+    if (!armed || (mode > 3 && mode != 7)) return 0;
     long now = ++done;
     if (mode == 1 && now == nth) kill(getpid(), SIGKILL);
-    return (mode == 2 && now == nth) || (mode == 3 && now >= nth);
+    return (mode == 2 && now == nth) || ((mode == 3 || mode == 7) && now >= nth);
 }
 
 static int is_file(int fd) {
@@ -46,7 +46,7 @@ static int is_file(int fd) {
 /* Whether a read of a file of the folder fails. */
 static int read_fails(int fd) {
     char link[64], path[4096];
-    if (mode < 4 || !is_file(fd)) return 0;
+    if (mode < 4 || mode == 7 || !is_file(fd)) return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length < 0) return 0;
@@ -57,7 +57,7 @@ static int read_fails(int fd) {
 }
 
 #define REAL(name) __typeof__(&name) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
-#define FAIL(result) do { errno = ENOSPC; return (result); } while (0)
+#define FAIL(result) do { errno = mode == 7 ? EDQUOT : ENOSPC; return (result); } while (0)
 #define OPENS(name, parameters, arguments)                          \
     int name parameters {                                           \
         REAL(name);                                                 \

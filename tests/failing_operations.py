@@ -3,7 +3,8 @@
 A script, so that it forks a process without threads, with `failing_operations.c` preloaded:
 `failing_operations.py LIBRARY FOLDER TRIALS SEED [CASE ...]`. A trial makes one command meet one
 fault, looks at what it leaves, and gives the same command again, which must end as if nothing had
-been. Prints a line of JSON for each case.
+been. Prints a line of JSON for each case. Cases of FULL have no faults made up: they are given on a
+file system in memory that has few pages left, which only root can mount.
 """
 
 import ctypes
@@ -13,13 +14,14 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from forked import preload, prepare, typed
+from forked import Ended, preload, prepare, typed
 from tiny_study import TINY, images
 
 from anynet_study import ResultStore
@@ -29,7 +31,16 @@ from anynet_study.data import load_dataset
 KEPT = (".lock", ".made_from")
 #: Words of an answer that goes on without what it could not read.
 TOLD = re.compile("Input/output error|cannot be read|damaged")
-COUNT, KILL, ONCE, FROM_THERE, COUNT_READS, READ_ONCE, READS_FROM_THERE = range(7)
+#: What should name the file, and not the number of the error.
+BARE = re.compile(
+    r"\[Errno|^error: (Input/output error|No space left on device|Disk quota exceeded)$", re.M
+)
+COUNT, KILL, ONCE, FROM_THERE, COUNT_READS, READ_ONCE, READS_FROM_THERE, QUOTA, PAGES_LEFT = range(
+    9
+)
+#: Of Linux: mounts that this process makes, nobody else sees.
+NEW_MOUNTS = 0x20000
+PAGE = 4096
 State = dict[str, str]
 
 
@@ -128,10 +139,16 @@ ANSWERS = {
     "answer of export": Case("export lone.h5 -o new-release", files_in("new-release")),
     "answer of import": Case("import release -o new.h5", runs_in("new.h5")),
     "answer of collect": Case("collect tiny", runs_in(STORE)),
+    "answer of data add": Case("data add pets --from first --size 8", dataset("pets")),
+    "answer of data add, a zip": Case("data add pets --from first.zip --size 8", dataset("pets")),
+    "answer of captions": Case("data captions cats captions.csv", dataset("cats")),
+    "answer of folds": Case("data folds cats --count 3 -o new-folds", files_in("new-folds")),
     "answer of label": Case(f"{LABEL} --from cats --add labelled", dataset("labelled")),
     "answer of pilot": Case(PILOT, runs_in(PILOTS)),
     "answer of report": Case("report lone.h5 --resamples 100 -o page", page("page/report.html")),
 }
+#: The same on a file system that is full.
+FULL = {f"full: {name}": case for name, case in CASES.items()}
 
 
 def table(path: str, shift: int) -> None:
@@ -144,6 +161,7 @@ def make_template(folder: Path) -> None:
     folder.mkdir()
     os.chdir(folder)
     images(Path("first"), {"cat": 6, "dog": 6})
+    shutil.make_archive("first", "zip", "first")
     images(Path("second"), {"cat": 8, "dog": 7, "fox": 6})
     table("one.csv", 0)
     table("other.csv", 1)
@@ -184,6 +202,8 @@ class Trials:
     wrong: int = 0
     litter: int = 0
     traceback: int = 0
+    #: A message has the number of an error of the system, or names no file.
+    bare: int = 0
     #: A read failed, and the answer is another, without a word.
     silent: int = 0
     examples: list[str] | None = None
@@ -197,10 +217,20 @@ class Harness:
         preload()
         make_template(root / "template")
 
+    def mount(self) -> None:
+        """From now on commands are given on a file system in memory. Raises OSError."""
+        if ctypes.CDLL(None, use_errno=True).unshare(NEW_MOUNTS):
+            raise OSError(ctypes.get_errno(), "no mounts of its own for this process")
+        self.work = self.root / "mounted"
+        self.work.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(self.work)]
+        for command in (["mount", "--make-rprivate", "/"], mount):
+            subprocess.run(command, check=True)
+
     def fresh(self, case: Case) -> None:
         os.chdir(self.root)
         shutil.rmtree(self.work, ignore_errors=True)
-        shutil.copytree(self.root / "template", self.work, symlinks=True)
+        shutil.copytree(self.root / "template", self.work, symlinks=True, dirs_exist_ok=True)
         os.chdir(self.work)
         if case.without:
             Path(case.without).unlink()
@@ -228,10 +258,13 @@ class Harness:
     def trial(self, case: Case, n: int, mode: int, states: tuple[State, State]) -> dict[str, str]:
         """The faults of one trial, by kind, with what was seen."""
         self.fresh(case)
-        met = typed(case.command, lambda: self.shim.arm(n, mode))
-        found = {}
-        if "Traceback" in met.said:
-            found["traceback"] = met.said[-400:]
+        if mode == PAGES_LEFT:
+            fill(n)
+            met = typed(case.command)
+            Path("filler").unlink()
+        else:
+            met = typed(case.command, lambda: self.shim.arm(n, mode))
+        found = said_badly(met) if mode != KILL else {}
         if case.state() not in states:
             found["lost"] = met.said[-300:]
         again = typed(case.command)
@@ -242,6 +275,21 @@ class Harness:
             found["litter"] = str(left[:3])
         return found
 
+    def run_full(self, case: Case, trials: int, moments: random.Random) -> Trials:
+        """Let commands meet a file system with some pages left, from none to what they need."""
+        self.fresh(case)
+        before, free = case.state(), shutil.disk_usage(".").free
+        assert typed(case.command).code == 0
+        result, states = Trials(examples=[]), (before, case.state())
+        result.operations = max(8, (free - shutil.disk_usage(".").free) // PAGE)
+        for _ in range(trials):
+            pages = round(result.operations ** moments.random()) - 1
+            result.failures += 1
+            for kind, seen in self.trial(case, pages, PAGES_LEFT, states).items():
+                setattr(result, kind, getattr(result, kind) + 1)
+                result.examples.append(f"{kind} with {pages} of {result.operations} pages: {seen}")
+        return result
+
     def run(self, case: Case, trials: int, moments: random.Random) -> Trials:
         result = Trials(examples=[])
         self.fresh(case)
@@ -251,7 +299,7 @@ class Harness:
         for trial in range(trials):
             # The last one tidies: all is done, and the same command may refuse to do it again.
             n = moments.randint(1, result.operations) if trial else result.operations
-            mode = moments.choice([KILL, ONCE, FROM_THERE])
+            mode = moments.choice([KILL, ONCE, FROM_THERE, QUOTA])
             result.kills += mode == KILL
             result.failures += mode != KILL
             for kind, seen in self.trial(case, n, mode, states).items():
@@ -259,25 +307,24 @@ class Harness:
                 result.examples.append(f"{kind} at {n} of {result.operations}, mode {mode}: {seen}")
         return result
 
-    def answer(self, case: Case, n: int, mode: int, truth: tuple[str, State]) -> dict[str, str]:
+    def answer(
+        self, case: Case, n: int, mode: int, before: State, truth: tuple[str, State]
+    ) -> dict[str, str]:
         """The faults of one trial in which reads fail."""
         if case.state is not nothing:
             self.fresh(case)
         met = typed(case.command, lambda: self.shim.arm(n, mode))
-        found = {}
-        if "Traceback" in met.said or met.code not in (0, 1, 2):
-            found["traceback"] = f"{met.code} {met.said[-600:]}"
-        elif (
-            met.code == 0 and not TOLD.search(met.said) and (plain(met.said), case.state()) != truth
-        ):
+        found, same = said_badly(met), (plain(met.said), case.state()) == truth
+        if met.code == 0 and not same and not TOLD.search(met.said):
             found["silent"] = met.said[-300:]
-        if case.state is not nothing and met.code and case.state() not in ({}, truth[1]):
+        if case.state is not nothing and met.code and case.state() not in (before, truth[1]):
             found["lost"] = met.said[-300:]
         return found
 
     def run_reads(self, case: Case, trials: int, moments: random.Random) -> Trials:
         result = Trials(examples=[])
         self.fresh(case)
+        before = case.state()
         result.operations = self.operations_of(case, COUNT_READS)
         self.fresh(case)
         truth = plain(typed(case.command).said), case.state()
@@ -285,10 +332,23 @@ class Harness:
             n = moments.randint(1, result.operations)
             mode = moments.choice([READ_ONCE, READ_ONCE, READS_FROM_THERE])
             result.failures += 1
-            for kind, seen in self.answer(case, n, mode, truth).items():
+            for kind, seen in self.answer(case, n, mode, before, truth).items():
                 setattr(result, kind, getattr(result, kind) + 1)
                 result.examples.append(f"{kind} at {n} of {result.operations}, mode {mode}: {seen}")
         return result
+
+
+def fill(pages: int) -> None:
+    """Leave so many pages free on the file system of the current folder, or a few less."""
+    with Path("filler").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, max(1, shutil.disk_usage(".").free - pages * PAGE))
+
+
+def said_badly(ended: Ended) -> dict[str, str]:
+    """What is wrong with how a command says that it failed, by kind."""
+    if "Traceback" in ended.said or ended.code not in (0, 1, 2):
+        return {"traceback": f"{ended.code} {ended.said[-600:]}"}
+    return {"bare": ended.said[-400:]} if BARE.search(ended.said) else {}
 
 
 def plain(said: str) -> str:
@@ -302,10 +362,14 @@ def plain(said: str) -> str:
 if __name__ == "__main__":
     library, place, trials, seed = sys.argv[1:5]
     harness, moments = Harness(library, Path(place).resolve()), random.Random(int(seed))
-    for name in sys.argv[5:] or [*CASES, *ANSWERS]:
-        found = (
-            harness.run(CASES[name], int(trials), moments)
-            if name in CASES
-            else harness.run_reads(ANSWERS[name], int(trials), moments)
-        )
+    names = sys.argv[5:] or [*CASES, *ANSWERS]
+    if names[0] in FULL:
+        harness.mount()
+    for name in names:
+        if name in CASES:
+            found = harness.run(CASES[name], int(trials), moments)
+        elif name in ANSWERS:
+            found = harness.run_reads(ANSWERS[name], int(trials), moments)
+        else:
+            found = harness.run_full(FULL[name], int(trials), moments)
         print(json.dumps({"case": name, **vars(found)}), flush=True)

@@ -62,12 +62,10 @@ def by_hand(questions: ModuleType, runs: pd.DataFrame, member: str) -> float:
         index="architecture", columns="replicate", values="error"
     )
     # Among the first runs of the other architectures.
-    ranks = twice.apply(
-        lambda runs: runs.map(
-            lambda e: (own.drop(runs.name) < e).sum() + (own.drop(runs.name) == e).sum() / 2
-        ),
-        axis=1,
-    )
+    ranks = twice.copy()
+    for name, errors in twice.iterrows():
+        others = own.drop(name).to_numpy()
+        ranks.loc[name] = [(others < e).sum() + (others == e).sum() / 2 for e in errors]
     ranks = ranks.where(twice.notna())
     both = ranks.dropna()
     assert np.allclose(sorted(rankdata(own) - 1), sorted(ranks[0]))

@@ -6,12 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TypeVar
 
 import psutil
 import pytest
-from command import command, environment, in_this_process, train
+from command import command, environment, in_this_process, train, train_here
 from tiny_study import TINY, images
+
+from anynet_study.engine.dispatch import local, open_sweep
+from anynet_study.store import read_journals
 
 pytestmark = pytest.mark.slow
 
@@ -139,6 +143,30 @@ def test_a_killed_worker_is_replaced_and_a_run_that_kills_is_given_up(folder: Pa
     done = in_this_process(folder, "run", "tiny.yaml", *more)
     assert "training: 3/4" in done.stderr
     assert failures(folder) == []
+
+
+def test_workers_that_end_with_a_killed_launcher_are_followed_by_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given again at once, `run` meets the workers of the launcher that was killed: they go."""
+    left = SimpleNamespace(job=SimpleNamespace(is_of_here=True))
+    live, started = [left, left], []
+
+    def follow(training: local._LocalTraining, count: int) -> None:
+        started.append(count)
+        live.clear()
+        if count:
+            train_here(training.study, training.sweep, training.plan)
+
+    monkeypatch.setattr(local.ledger, "live_jobs", lambda *_: live)
+    monkeypatch.setattr(local._LocalTraining, "follow", follow)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("ANYNET_DATA", str(folder / "data"))
+    study = open_sweep(Path("tiny.yaml"), ["population.count=1", "launch.workers=2"])
+    study.begin()
+    local.train_all(study.folder, study.sweep, study.plan)
+    assert started == [0, 2]
+    assert len(read_journals(study.folder.journals)) == 3
 
 
 def test_a_dataset_of_other_content_is_other_data(folder: Path) -> None:

@@ -48,6 +48,32 @@ def test_a_store_that_knows_more_stops_what_would_train_again(here: Path, type_:
     assert not (STUDY / "journals").exists()
 
 
+@pytest.mark.parametrize("how", ["cut short", "a disk that fails"])
+def test_a_store_that_cannot_be_read_stops_it_as_well(
+    how: str, here: Path, type_: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have what journals lack; where they lack nothing, it does not matter."""
+    store = STUDY / "results.h5"
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    if how == "cut short":
+        store.write_bytes(store.read_bytes()[:3000])
+    else:
+        monkeypatch.setattr("anynet_study.store.opening.h5py.File", fails)
+    assert f"{RUNS} completed" in type_("status", "tiny").out
+    shutil.rmtree(STUDY / "journals")
+    for command in (["status", "tiny"], ["run", "tiny.yaml"], ["launch", "tiny.yaml"]):
+        done = type_(*command)
+        assert done.code == 2, done
+        assert str(store) in done.line
+        assert ("damaged" in done.line or "not an HDF5" in done.line) == (how == "cut short")
+    assert f"this would be refused: {store}" in type_("run", "tiny.yaml", "--dry-run").out
+    assert str(store) in type_("list", "--json").out
+    assert not (STUDY / "journals").exists()
+
+
 def test_journals_are_written_again_from_the_store(here: Path, type_: Type) -> None:
     before = (STUDY / "results.h5").read_bytes()
     shutil.rmtree(STUDY / "journals")

@@ -285,7 +285,7 @@ def some(names: Sequence[str], total: int, what: str = "datasets") -> str:
 
 
 def any_of(names: Sequence[str], total: int, what: str = "datasets") -> str:
-    """As `some`, after a negation: "not to all" would leave open to which."""
+    """Name them as `some` does, but after a negation: "not to all" leaves open to which."""
     if len(names) == total > 1:
         return f"either of the two {what}" if total == 2 else f"any of the {total} {what}"
     return some(names, total, what)

@@ -491,7 +491,7 @@ class Study(Analysed):
 
     @property
     def errors_of(self) -> dict[str, str]:
-        """Of each dataset, the recipe whose errors stand for it; none of a table."""
+        """The recipe whose errors stand for each dataset; empty for a table."""
         return self.inputs.errors_of
 
     @property
@@ -532,7 +532,7 @@ class Study(Analysed):
 
     @property
     def metrics(self) -> dict[str, str]:
-        """Of each dataset, such as "top1"; none where they are not known."""
+        """The metric of each dataset, such as "top1"; empty where they are not known."""
         return self.inputs.metrics
 
     @property
@@ -547,17 +547,17 @@ class Study(Analysed):
 
     @property
     def images(self) -> dict[str, dict[str, int]]:
-        """Of a dataset, its test sets' numbers of images; its own is "test"."""
+        """Numbers of test images, by dataset and test set; the dataset's own is "test"."""
         return self.inputs.images
 
     @property
     def choices(self) -> dict[str, dict[str, int]]:
-        """Of a dataset, the test sets with a choice of fewer classes: how many."""
+        """Numbers of classes, by dataset and test set, where networks choose among fewer."""
         return self.inputs.choices
 
     @property
     def kinds(self) -> dict[str, dict[str, EvaluationKind]]:
-        """Of a dataset, what each of its runs' evaluations is."""
+        """The kind of each evaluation, by dataset and evaluation."""
         return self.inputs.kinds
 
     @property
@@ -577,11 +577,11 @@ class Study(Analysed):
 
     @property
     def test_sets(self) -> dict[str, pd.DataFrame]:
-        """Of `evaluated`, the further test sets that `Options.evaluations` names, or the shifts."""
+        """The part of `evaluated` that `Options.evaluations` names, or else the shifts."""
         return self.tested_on(SHIFT)
 
     def tested_on(self, kind: EvaluationKind | None) -> dict[str, pd.DataFrame]:
-        """Of `evaluated`, what `Options.evaluations` names, or else the evaluations of a kind."""
+        """Return what `Options.evaluations` names of `evaluated`, or else evaluations of a kind."""
         tables = self.evaluated
         known = {name: self.kind_of(of, name) for of in tables for name in tables[of].columns[1:]}
         if absent := [name for name in self.options.evaluations if name not in known]:

@@ -3,7 +3,7 @@
 An analysis registers beside each kind of claim that it says the worlds in which that is measured
 (`Analysis.says`): at least one in which the claim is false, and one that lies at its threshold.
 A world draws the inputs of a study, which is then analysed, and says what it says, as any other
-(`said_of`). It varies along shared axes (`Setting`). `python -m benchmarks.coverage` walks all.
+(`said_of`). It varies along shared axes (`Setting`). `python -m benchmarks.sentences` walks all.
 
 Errors come from a normal quality of each architecture, by a change of scale that keeps their order
 where the shape is "skewed"; other shapes change what is true, which is then found from a very
@@ -22,7 +22,7 @@ from scipy import optimize, stats
 from anynet_study.analysis.analysis import Analysis, Options
 from anynet_study.analysis.apr import Roles
 from anynet_study.analysis.apr.options import Floats
-from anynet_study.analysis.claims import Claim, Interval, Kind
+from anynet_study.analysis.claims import Claim, Interval, Kind, Said
 from anynet_study.analysis.study import Inputs, Study
 
 Draw = np.random.Generator
@@ -73,6 +73,8 @@ class World:
     #: Whether a claim is true of the inputs that were drawn; of an undecided one nobody asks.
     true: Callable[[Claim, Inputs], bool] = field(repr=False)
     over: tuple[Setting, ...] = (Setting(),)
+    #: Who says it, where that is not the analysis, or needs no more than a part of its table.
+    say: Callable[[Study], Said] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         assert self.role in get_args(Role), self.role
@@ -97,22 +99,28 @@ def said_of(
 ) -> Told:
     """Draw a study, have an analysis say its claims, and judge those of the kind."""
     inputs = world.draw(np.random.default_rng([seed, 53]), setting)
-    claims = [it for it in claims_of(analyses, name, inputs, seed) if it.kind.name == kind.name]
+    said = claims_of(analyses, name, inputs, seed, world.say)
+    claims = [it for it in said if it.kind.name == kind.name]
     decided = [it for it in claims if it.answer not in ("undecided", "unknown")]
     wrong = sum(not world.true(claim, inputs) for claim in decided)
     return Told(len(claims), len(decided), wrong)
 
 
 def claims_of(
-    analyses: Mapping[str, Analysis[Any]], name: str, inputs: Inputs, seed: int
+    analyses: Mapping[str, Analysis[Any]],
+    name: str,
+    inputs: Inputs,
+    seed: int,
+    say: Callable[[Study], Said] | None = None,
 ) -> list[Claim]:
-    """All claims of an analysis on one study; none where its table is refused."""
-    options, say = Options(resamples=RESAMPLES, seed=seed), analyses[name].say
-    study = Study("simulated", inputs, options, analyses)
-    table = study.get(name)
-    if table is None or say is None:
-        return []
-    return [it for it in say(study, table) if isinstance(it, Claim)]
+    """All claims of an analysis, or of who says them, on one study; none without its table."""
+    study = Study("simulated", inputs, Options(resamples=RESAMPLES, seed=seed), analyses)
+    said: Said = []
+    if say is not None:
+        said = say(study)
+    elif (saying := analyses[name].say) and (table := study.get(name)) is not None:
+        said = saying(study, table)
+    return [it for it in said if isinstance(it, Claim)]
 
 
 def settings(**axes: Sequence[Any]) -> tuple[Setting, ...]:
@@ -186,10 +194,7 @@ def correlated(rhos: Sequence[float], setting: Setting, draw: Draw, alike: float
     quality, common = draw.normal(size=(2, n, 1))
     weights = None
     if setting.weights:
-        # Good architectures were drawn eight times as often as others.
-        keep = draw.random(20 * n) < np.where((many := draw.normal(size=20 * n)) < -0.5, 0.8, 0.1)
-        quality = many[keep][:n, None]
-        weights = np.where(quality[:, 0] < -0.5, 1.0, 8.0)
+        quality, weights = of_strata(n, draw)
     own = np.sqrt(alike) * common + np.sqrt(1 - alike) * draw.normal(size=(n, count))
     columns = [
         shaped(quality, own[:, [at]], r_for(rho, setting.shape), setting.shape, draw)[:, 0]
@@ -198,6 +203,20 @@ def correlated(rhos: Sequence[float], setting: Setting, draw: Draw, alike: float
     true = np.column_stack([shaped(quality, 0 * quality, 1.0, "normal", draw)[:, 0], *columns])
     names = [SOURCE, *(f"t{at}" for at in range(count))]
     return with_runs(pd.DataFrame(true, columns=names), setting, draw, weights)
+
+
+def of_strata(n: int, draw: Draw) -> tuple[Floats, Floats]:
+    """A normal quality (n, 1) and weights (n,), good ones being drawn eight times as often."""
+    keep = draw.random(20 * n) < np.where((many := draw.normal(size=20 * n)) < -0.5, 0.8, 0.1)
+    quality = many[keep][:n, None]
+    return quality, np.where(quality[:, 0] < -0.5, 1.0, 8.0)
+
+
+def known_weights(weights: Floats | None) -> pd.DataFrame | None:
+    """What is known of architectures that have weights; None where they have none."""
+    if weights is None:
+        return None
+    return pd.DataFrame({"architecture": range(len(weights)), "weight": weights})
 
 
 def with_runs(
@@ -219,12 +238,11 @@ def with_runs(
     if setting.twice:
         long = pd.concat([_long(part, number) for number, part in enumerate(parts)])
     roles = Roles.among(str(true.columns[0]), [str(name) for name in true], {})
-    known = {"architecture": true.index, "weight": np.ones(n) if weights is None else weights}
     return Inputs(
         errors=errors,
         roles=more.pop("roles", roles),
         replicates=long,
-        architectures=pd.DataFrame(known) if weights is not None else None,
+        architectures=known_weights(weights),
         **more,
     )
 

@@ -17,7 +17,7 @@ from anynet_study.analysis.report import WHY_NO_INTERVAL, Grid, grid_of, merge_r
 from anynet_study.analysis.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Study
 from anynet_study.cli.tables import number, print_table, table_text
 from anynet_study.cli.terminal import Terminal
-from anynet_study.core.errors import UserError, some_of
+from anynet_study.core.errors import UserError, counted, some_of
 from anynet_study.core.sheets import csv_text
 
 SUFFIXES = {"text": ".txt", "csv": ".csv", "json": ".json", "latex": ".tex"}
@@ -159,7 +159,8 @@ def print_answer(study: Study) -> None:
         if name == "correlations":
             console.print(f"\n{analysis.title}", style="bold")
             _print_matrix(console, table)
-            console.print(f"{len(table)} rows, with intervals: --table {name}")
+            rows = counted(len(table), "row")
+            console.print(f"{rows}, with intervals: --table {name}")
         else:
             print_analysis(console, replace(analysis, note=""), study.called(table))
     others = [name for name in study.tables if name not in shown]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.options import AsJson, Force, opt, writes
+from anynet_study.cli.options import AsJson, ForceMade, of_made, opt, writes
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import print_columns, print_table
 from anynet_study.core.errors import UserError, first_line
@@ -20,7 +20,7 @@ SHOWN = 10
 
 classes_app = typer.Typer(
     no_args_is_help=True,
-    help="Where classes lie in WordNet, which to choose, and how similar their images are.",
+    help="Look at classes in WordNet; choose some by captions.",
 )
 WordNetFolder = Annotated[
     Path | None,
@@ -28,7 +28,7 @@ WordNetFolder = Annotated[
 ]
 Picture = Annotated[Path | None, opt("Write a PNG of the distributions.", metavar="FILE")]
 SourceOfAdd = Annotated[
-    str | None, opt("The dataset whose training images these are, for --add.", "--from")
+    str | None, of_made("The dataset whose training images these are.", "--from")
 ]
 
 
@@ -53,13 +53,13 @@ def stats(
     picture: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe the part of WordNet that classes span: nodes, edges, density, modularity, depth.
+    """Describe the part of WordNet that classes span.
 
-    It consists of the classes and of everything that they are a kind of (their hypernyms). A class
-    is a number of WordNet 3.0 (what ImageNet's folders are called), or a noun with one sense; what
-    follows a tab in its line is ignored. Siblings are classes with the same direct hypernym. The
-    overlap with another list is the share of all classes, and of all their direct hypernyms, that
-    both lists have.
+    Told are nodes, edges, density, modularity and depth. That part holds the classes and
+    everything that they are a kind of (their hypernyms). A class is a number of WordNet 3.0 (what
+    ImageNet's folders are called), or a noun with one sense; what follows a tab in its line is
+    ignored. Siblings are classes with the same direct hypernym. The overlap with another list is
+    the share of all classes, and of all their direct hypernyms, that both lists have.
 
     \b
     Examples:
@@ -126,27 +126,27 @@ def select(
     ] = None,
     images_per_class: Annotated[
         int | None,
-        opt("Take at most so many images of each class, of its most similar captions.", min=1),
+        of_made("Take at most so many images of each class, of its most similar captions.", min=1),
     ] = None,
     images: Annotated[
-        Path | None, opt("Write image, class, similarity of these.", metavar="FILE")
+        Path | None, of_made("Write image, class, similarity of these.", metavar="FILE")
     ] = None,
     source: SourceOfAdd = None,
-    add: Annotated[str | None, opt("Make a dataset of these images.", metavar="NAME")] = None,
-    force: Force = False,
+    add: Annotated[str | None, of_made("The name of the dataset.", metavar="NAME")] = None,
+    force: ForceMade = False,
     as_json: AsJson = False,
 ) -> None:
-    """Choose classes, nouns of WordNet, that captions name and describe, and not those of a list.
+    """Choose nouns of WordNet that captions describe.
 
-    "ImageNot" was made in this way: of the nouns in the captions, each in its most common sense,
-    those that are lowest in the tree are taken. A caption that names several of them counts for the
-    one that it is clearly most similar to, or for none. The similarity of a class is the mean, over
-    the captions that are most like it, of the inner product of embeddings of the caption and of
-    WordNet's gloss. How much this says depends on the embedder: the command shows which share of
-    unrelated captions and glosses reaches the threshold, and which of them are most similar.
-    `ngrams` knows no meanings: texts are similar to it if they share words or syllables. The images
-    of the chosen classes are those whose captions count for them; the table of captions then has a
-    column image.
+    Those of a list are left out. "ImageNot" was made in this way: of the nouns in the captions,
+    each in its most common sense, those that are lowest in the tree are taken. A caption that names
+    several of them counts for the one that it is clearly most similar to, or for none. The
+    similarity of a class is the mean, over the captions that are most like it, of the inner product
+    of embeddings of the caption and of WordNet's gloss. How much this says depends on the embedder:
+    the command shows which share of unrelated captions and glosses reaches the threshold, and which
+    of them are most similar. `ngrams` knows no meanings: texts are similar to it if they share
+    words or syllables. The images of the chosen classes are those whose captions count for them;
+    the table of captions then has a column image.
 
     \b
     Examples:
@@ -228,10 +228,10 @@ def diversity(
     picture: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how similar images are within each class, and between classes.
+    """Show how similar the images of each class are.
 
-    The mean inner product of their features, each of length 1 after the mean image is taken off:
-    the higher within a class, the less diverse it is.
+    Within a class and between classes, that is the mean inner product of their features, each of
+    length 1 after the mean image is taken off: the higher within a class, the less diverse it is.
 
     \b
     Example:

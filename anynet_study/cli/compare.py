@@ -1,6 +1,7 @@
 """`anynet-study compare`: error distributions of design spaces, side by side."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 TABLES = ("summary", "pairs", "shared", "edf", "search", "ranges")
 
 
+#: Of options about which models are in a space, and which count how much.
+grouping = partial(opt, rich_help_panel="Which models are compared")
+#: Of figures as files.
+drawing = partial(opt, rich_help_panel="Figures")
+
+
 @with_study_options
 def compare(
     sources: Annotated[
@@ -35,26 +42,31 @@ def compare(
         str, opt("Errors on this dataset; default: the source, or the only one.")
     ] = "",
     by: Annotated[
-        str, opt("Split one input by block, stem, d4, 'cumulative depth', ...", metavar="COLUMN")
+        str,
+        grouping("Split one input by block, stem, d4, 'cumulative depth', ...", metavar="COLUMN"),
     ] = "",
     group: Annotated[
         list[str] | None,
-        opt("A group of models of one input, by patterns of their names.", metavar="NAME=PATTERN"),
+        grouping(
+            "A group of models of one input, by patterns of their names.", metavar="NAME=PATTERN"
+        ),
     ] = None,
     read: Annotated[
         list[str] | None,
         opt("One input alone: A=accuracy, error, fraction or percent.", metavar="NAME=HOW"),
     ] = None,
     weigh: Annotated[
-        str, opt("Compare at equal flops, parameters or activations.", metavar="COMPLEXITY")
+        str, grouping("Compare at equal flops, parameters or activations.", metavar="COMPLEXITY")
     ] = "",
-    parts: Annotated[int, opt("Groups for --by of a numeric column.", min=2, max=100)] = 4,
-    bins: Annotated[int, opt("Bins of complexity that --weigh makes equal.", min=1, max=1000)] = 10,
+    parts: Annotated[int, grouping("Groups for --by of a numeric column.", min=2, max=100)] = 4,
+    bins: Annotated[
+        int, grouping("Bins of complexity that --weigh makes equal.", min=1, max=1000)
+    ] = 10,
     figure: Annotated[
-        Path | None, opt("Draw the EDFs: .png, .pdf or .svg.", metavar="FILE")
+        Path | None, drawing("Draw the EDFs: .png, .pdf or .svg.", metavar="FILE")
     ] = None,
     search_figure: Annotated[
-        Path | None, opt("Draw the best of m random models.", metavar="FILE")
+        Path | None, drawing("Draw the best of m random models.", metavar="FILE")
     ] = None,
     as_json: Annotated[bool, opt("Print all tables as JSON.", "--json")] = False,
     csv: Annotated[str, opt(f"Print one table as CSV: {', '.join(TABLES)}.", metavar="TABLE")] = "",

@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from anynet_study.analysis.analyses import Concern, Evidence, concerns
-from anynet_study.analysis.analyses.health import RUNS, noise_of
+from anynet_study.analysis.analyses.health import RUNS
 from anynet_study.engine.dispatch import JournalReader, OpenStudy
 from anynet_study.engine.stages import dataset_table
 
@@ -32,7 +32,10 @@ def concerns_so_far(study: OpenStudy, reader: JournalReader) -> list[Concern]:
         errors[dataset][architecture].append(error)
     noise = None
     if any(len(each) > 1 for of in errors.values() for each in of.values()):
-        import pandas as pd  # most studies train nothing twice, and `status` is not to wait for it
+        # Most studies train nothing twice, and `status` is not to wait for these.
+        import pandas as pd
+
+        from anynet_study.analysis.analyses.noise import noise_of
 
         noise = noise_of(pd.DataFrame(known, columns=RUNS))
     evidence = Evidence(

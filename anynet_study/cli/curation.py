@@ -1,12 +1,13 @@
 """`anynet-study data duplicates` and `sample`: which images two sets share; new test sets."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from anynet_study.cli.options import AsJson, Force, opt, writes
+from anynet_study.cli.options import AsJson, ForceMade, of_made, opt, writes
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import print_columns, print_table
 from anynet_study.core.errors import UserError, counted
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 #: Pairs that a table on the terminal shows.
 SHOWN = 10
 #: Near duplicates as they are told, from --bits and --distance.
-Bits = Annotated[int, opt("Number of bits (of 64) in which two hashes may differ.")]
-Distance = Annotated[float, opt("Largest distance of the pixels: 1 minus their correlation.")]
+#: Of options about what a near duplicate is.
+duplicate = partial(opt, rich_help_panel="Near duplicates")
+Bits = Annotated[int, duplicate("Number of bits (of 64) in which two hashes may differ.")]
+Distance = Annotated[float, duplicate("Largest distance of the pixels: 1 minus their correlation.")]
 Picture = Annotated[
     Path | None, opt("Write a PNG of the pairs, the nearest first.", metavar="FILE")
 ]
@@ -44,11 +47,12 @@ def duplicates(
     output: Annotated[Path | None, writes("Write all pairs to a CSV file.", metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find near duplicates: images that are the same but for light, compression or a frame.
+    """Find near duplicates of images, in or between datasets.
 
-    A perceptual hash finds candidates among all pairs. They are judged by the correlation of their
-    pixels, after the local mean is subtracted; at a distance of 0 they are the same. `data info`
-    lists exact duplicates. 60,000 images are compared with 60,000 others in less than two minutes.
+    They are the same but for light, compression or a frame. A perceptual hash finds candidates
+    among all pairs. They are judged by the correlation of their pixels, after the local mean is
+    subtracted; at a distance of 0 they are the same. `data info` lists exact duplicates. 60,000
+    images are compared with 60,000 others in less than two minutes.
 
     \b
     Examples:
@@ -146,26 +150,28 @@ def sample_images(
     seed: Annotated[int, opt("Seed of the draw.")] = 0,
     source: Annotated[
         str | None,
-        opt("The dataset whose images the table names. Default: files beside it.", "--from"),
+        of_made("The dataset whose images the table names. Default: files beside it.", "--from"),
     ] = None,
-    size: Annotated[int, opt("Height and width of files in pixels.", min=1, max=1024)] = 32,
+    size: Annotated[int, of_made("Height and width of files in pixels.", min=1, max=1024)] = 32,
     original: Annotated[
         str | None,
-        opt("Leave out candidates with a near duplicate in this dataset.", metavar="NAME[:SPLIT]"),
+        duplicate(
+            "Leave out candidates with a near duplicate in this dataset.", metavar="NAME[:SPLIT]"
+        ),
     ] = None,
     bits: Bits = 14,
     distance: Distance = 0.3,
     picture: Picture = None,
     add: Annotated[
-        str | None, opt("Pack the chosen images as a dataset with a test set only.", metavar="NAME")
+        str | None, of_made("The name of the dataset, which has a test set only.", metavar="NAME")
     ] = None,
-    force: Force = False,
+    force: ForceMade = False,
     output: Annotated[
         Path | None, writes("Write the manifest of the chosen images.", metavar="FILE")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new test set from candidate images, by their selection frequency.
+    """Make a new test set by selection frequencies of images.
 
     The selection frequency of an image is the share of annotators who took it for its class. The
     strategies are those of "Do ImageNet Classifiers Generalize to ImageNet?": matched draws images

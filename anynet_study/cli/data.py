@@ -201,11 +201,11 @@ def inspect(
     *,
     options: Reading,
 ) -> None:
-    """Show how a folder or an archive would be read; decode and keep nothing.
+    """Show how a folder or an archive would be read.
 
-    It says where classes, splits and groups come from, and which files and tables are not used.
-    What it cannot tell, or could read in two ways, it refuses as `add` does, and names the options
-    that decide.
+    Nothing is decoded or kept. It says where classes, splits and groups come from, and which files
+    and tables are not used. What it cannot tell, or could read in two ways, it refuses as `add`
+    does, and names the options that decide.
 
     \b
     Examples:
@@ -220,7 +220,7 @@ def inspect(
 
 @data_app.command(name="list")
 def list_datasets(as_json: AsJson = False) -> None:
-    """List datasets: which are there, and where to get those that are missing.
+    """List the datasets that are known, and where to get them.
 
     They are those of the study, those for transfer, and test sets for networks trained on ImageNet
     or CIFAR-10. MB is the space on the disk; for a missing dataset, what its pixels will take.
@@ -271,9 +271,10 @@ def info(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a dataset's classes, counts, split, statistics and faults.
+    """Show what is in a dataset, and its faults.
 
-    Faults are duplicates (also between the splits) and unreadable images.
+    Told are classes, counts, split and statistics. Faults are duplicates (also between the splits)
+    and unreadable images.
 
     \b
     Examples:

@@ -44,12 +44,12 @@ def distance(
     output: Annotated[Path | None, writes("Write the table to a CSV file.", metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how far apart datasets are: FID, KID and energy distance of features.
+    """Measure distances of datasets: FID, KID, energy distance.
 
-    With few images, the FID is too large. So all sets are cut to the same number of images; `bias`
-    is the jackknife's estimate of the bias that is left, and the interval is that of the FID
-    without it. KID and the energy distance have no bias. With --study, `analyze STUDY --table
-    distance` sets the distances against the correlations of errors.
+    They are of features of the images. With few images, the FID is too large. So all sets are cut
+    to the same number of images; `bias` is the jackknife's estimate of the bias that is left, and
+    the interval is that of the FID without it. KID and the energy distance have no bias. With
+    --study, `analyze STUDY --table distance` sets the distances against the correlations of errors.
 
     \b
     Examples:

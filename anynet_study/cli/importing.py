@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 #: How many datasets are listed with their median.
 LISTED = 8
+each_image = partial(opt, rich_help_panel="Results image by image")
 
 
 @partial(with_options, TableOptions)
@@ -61,10 +62,11 @@ def import_(
     shifts: Shifts = None,
     images: Images = None,
     predictions: Annotated[
-        list[str] | None, opt("DATASET=FILE: predicted classes, or true and false, per example.")
+        list[str] | None,
+        each_image("DATASET=FILE: predicted classes, or true and false, per example."),
     ] = None,
     labels: Annotated[
-        list[str] | None, opt("DATASET=FILE: the true classes of the examples.")
+        list[str] | None, each_image("DATASET=FILE: the true classes of the examples.")
     ] = None,
     as_json: AsJson = False,
     *,

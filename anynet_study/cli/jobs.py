@@ -26,12 +26,13 @@ def work(
     minutes: Annotated[float, opt("Save and leave after so long.", "--minutes")] = math.inf,
     attached: Annotated[int, opt("End with this process.", "--attached", hidden=True)] = 0,
 ) -> None:
-    """Be one worker of a study that was launched: train what nobody is at, until nothing is left.
+    """Be a worker of a launched study, until no run is left to take.
 
-    Start as many as you like, by hand, by ssh, or by any scheduler, on machines that share the
-    study's folder and have the data; they may come and go at any time. A run whose worker was lost
-    is taken over some minutes later. Without --minutes a worker leaves when others are at all that
-    is left, or when it is told to (Ctrl-C, SIGTERM, anynet-study cancel); what it is at is saved.
+    It trains runs that no other worker is at. Start as many as you like, by hand, by ssh, or by
+    any scheduler, on machines that share the study's folder and have the data; they may come and
+    go at any time. A run whose worker was lost is taken over some minutes later. Without --minutes
+    a worker leaves when others are at all that is left, or when it is told to (Ctrl-C, SIGTERM,
+    anynet-study cancel); what it is at is saved.
 
     \b
     Examples:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from anynet_study.cli.class_lists import SourceOfAdd, WordNetFolder, check_source_of_add
-from anynet_study.cli.options import AsJson, Force, opt, writes
+from anynet_study.cli.options import AsJson, Force, ForceMade, of_made, opt, writes
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import print_columns, print_table
 from anynet_study.core.errors import UserError
@@ -34,11 +34,11 @@ def relabel(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a dataset whose training labels come from a trained network; test labels stay.
+    """Make a dataset with training labels by a trained network.
 
-    The study must have kept the weights of its runs (launch.keep=weights), and the network's
-    classes become those of the new dataset. Of classes that the old one has too, the command prints
-    how many labels are the old ones.
+    Test labels stay. The study must have kept the weights of its runs (launch.keep=weights), and
+    the network's classes become those of the new dataset. Of classes that the old one has too, the
+    command prints how many labels are the old ones.
 
     \b
     Example:
@@ -87,10 +87,10 @@ def folds(
     output: Annotated[Path, writes("Folder of the manifests.", metavar="FOLDER")] = Path("folds"),
     as_json: AsJson = False,
 ) -> None:
-    """Write the splits of a cross-validation: one manifest for each fold, which is its test split.
+    """Write manifests of the splits of a cross-validation.
 
-    Each class has about as many images in every fold, and groups are kept whole. `data add` makes
-    a dataset of each with --split-from.
+    Each fold is the test split of one manifest. Each class has about as many images in every fold,
+    and groups are kept whole. `data add` makes a dataset of each with --split-from.
 
     \b
     Examples:
@@ -122,7 +122,7 @@ def label(
     ] = "single",
     source: SourceOfAdd = None,
     add: Annotated[
-        str | None, opt("Make a dataset of the images with a label.", metavar="NAME")
+        str | None, of_made("The name of the dataset, of the images with a label.", metavar="NAME")
     ] = None,
     by_class: Annotated[
         bool, opt("Show label accuracy and utilisation of each true class.", "--by-class")
@@ -130,7 +130,7 @@ def label(
     picture: Annotated[
         Path | None, opt("Write a PNG of the label accuracy of each class.", metavar="FILE")
     ] = None,
-    force: Force = False,
+    force: ForceMade = False,
     output: Annotated[
         Path | None, writes("Write image, class (several: a|b).", metavar="FILE")
     ] = None,
@@ -219,10 +219,10 @@ def captions(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Add captions to the training images of a dataset, in the place of earlier ones.
+    """Add captions to the training images of a dataset.
 
-    Images are named as in the dataset's split.csv; one with several rows has several captions.
-    Recipes with `loss: clip` and `texts: captions` learn from them.
+    They replace earlier ones. Images are named as in the dataset's split.csv; one with several rows
+    has several captions. Recipes with `loss: clip` and `texts: captions` learn from them.
 
     \b
     Example:

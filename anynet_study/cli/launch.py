@@ -116,7 +116,7 @@ def _launch(study: "OpenStudy", options: "LaunchOptions", as_json: bool) -> None
     from anynet_study.engine.dispatch import launch_missing
 
     report, jobs = launch_missing(study, options)
-    _print_launched(study.folder.folder, report, as_json)
+    _print_launched(study.folder.folder, report, as_json, options.parts > 0)
     if study.sweep.launch.cluster == "debug":
         for job in jobs:  # that is when they train
             job.results()
@@ -141,7 +141,18 @@ def _changes(overrides: list[str] | None, cluster: str) -> list[str]:
     return [*(overrides or []), *([f"launch.cluster={cluster}"] if cluster else [])]
 
 
-def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> None:
+def _submitted(report: "LaunchReport", in_parts: bool) -> str:
+    """Say how many runs were submitted, and where to."""
+    if in_parts:
+        return f"{report.submitted:,} divided among {counted(report.jobs, 'folder')}"
+    if report.jobs:
+        return f"{report.submitted:,} submitted in {counted(report.jobs, 'job')}"
+    if report.runs_left and not report.jobs_left:
+        return f"{report.runs_left:,} for workers to take"
+    return "nothing to submit"
+
+
+def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool, in_parts: bool) -> None:
     """Print what was submitted, and what is for a later launch."""
     if as_json:
         import json
@@ -151,15 +162,9 @@ def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> No
         return
     from anynet_study.engine.dispatch import damage_in_words
 
-    submitted = "nothing to submit"
-    if report.jobs:
-        submitted = f"{report.submitted:,} submitted in {counted(report.jobs, 'job')}"
-    elif report.runs_left and not report.jobs_left:
-        submitted = f"{report.runs_left:,} for workers to take"
     print(
         f"{counted(report.runs, 'run')}: {report.recorded:,} recorded, {report.under_way:,} under "
-        f"way, {submitted}; "
-        f"see: anynet-study status {folder}"
+        f"way, {_submitted(report, in_parts)}; see: anynet-study status {folder}"
     )
     for line in damage_in_words(report.damage):
         print(f"warning: {line}")

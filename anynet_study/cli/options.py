@@ -1,6 +1,7 @@
 """Arguments and options that several commands share."""
 
 from collections.abc import Iterable
+from functools import partial
 from glob import escape, glob
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -19,6 +20,12 @@ def opt(text: str, *names: str, **how: Any) -> Any:
     return typer.Option(*names, help=text, **how)
 
 
+#: Options about the architectures of a population, which the help shows together.
+of_architectures = partial(opt, rich_help_panel="Which architectures")
+#: Options about a dataset that is made of the images that a command chose.
+of_made = partial(opt, rich_help_panel="To make a dataset of the images")
+
+
 def writes(text: str, **how: Any) -> Any:
     """An option for what is written, with this help."""
     return opt(text, "-o", "--output", **how)
@@ -26,6 +33,7 @@ def writes(text: str, **how: Any) -> Any:
 
 AsJson = Annotated[bool, opt("Print JSON for scripts.", "--json")]
 Force = Annotated[bool, opt("Replace a dataset of this name.", "--force")]
+ForceMade = Annotated[bool, of_made("Replace a dataset of this name.", "--force")]
 
 
 def sweep_file(given: str) -> Path:

@@ -28,7 +28,7 @@ def pilot(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Try a recipe's learning rate and length before a study, on validation images.
+    """Find a recipe's learning rate and length on validation images.
 
     Trains a few of the study's architectures with every learning rate and length, on every dataset,
     and compares them on a tenth of the training images, which is held out. The test images have no
@@ -144,20 +144,24 @@ def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length:
     """Sentences on what may be better outside of what was tried, and on what trains nowhere.
 
     Of a value at the edge that is not shown to be better than the next one (by a standard error),
-    nothing is said: to go on from there would have no end.
+    nothing is said: to go on from there would have no end. They are facts of what was tried.
     """
+    from anynet_study.analysis.claims import Fact
+
     said: dict[str, list[str]] = {}
 
-    def say(dataset: object, sentence: str) -> None:
-        said.setdefault(sentence, []).append(str(dataset))
+    def say(dataset: object, text: str, **told: str | int) -> None:
+        said.setdefault(str(Fact(text, told)), []).append(str(dataset))
 
     for dataset, rows in table.groupby("dataset", sort=False):
         count, all_of = rows["trains"].max(), rows["architectures"].max()
         if count < all_of:
             say(
                 dataset,
-                "at no setting are all architectures shown to do better than guessing "
-                f"({count} of {all_of} at best); try other rates, longer training, or more images",
+                "at no setting are all architectures shown to do better than guessing ({count} of "
+                "{all_of} at best); try other rates, longer training, or more images",
+                count=int(count),
+                all_of=int(all_of),
             )
         setting = chosen.get(str(dataset))
         if setting is None:
@@ -167,17 +171,20 @@ def at_an_edge(table: "pd.DataFrame", chosen: dict[str, dict[str, Any]], length:
             if key == "lr" and not _is_ahead(rows, setting, length):
                 continue
             if len(tried) > 1 and value == tried[-1]:
-                times = STEPS[option]
                 say(
                     dataset,
-                    f"{key} {value:g} is the highest that was tried; try higher ones: "
-                    f"{option} {value:g},{times * value:g}",
+                    "{key} {value} is the highest that was tried; try higher ones: "
+                    "{option} {value},{more}",
+                    **{"key": key, "option": option, "value": f"{value:g}"},
+                    more=f"{STEPS[option] * value:g}",
                 )
             elif len(tried) > 1 and value == tried[0] and key == "lr":
                 say(
                     dataset,
-                    f"{key} {value:g} is the lowest that was tried; try lower ones: "
-                    f"{option} {value / STEPS[option]:g},{value:g}",
+                    "{key} {value} is the lowest that was tried; try lower ones: "
+                    "{option} {less},{value}",
+                    **{"key": key, "option": option, "value": f"{value:g}"},
+                    less=f"{value / STEPS[option]:g}",
                 )
     return [f"{listed(datasets)}: {sentence}" for sentence, datasets in said.items()]
 

@@ -9,7 +9,7 @@ import typer
 from anynet_study.analysis.analyses.arguments import Source, StudyOptions, with_study_options
 from anynet_study.cli.options import AsIs, current, opt, writes
 from anynet_study.cli.tables import harmless
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, counted
 
 #: An option of how figures look.
 looks = partial(opt, rich_help_panel="How figures look")
@@ -76,6 +76,7 @@ def plot(
     if len(skipped) == len(drawn):
         raise UserError(f"{study.name}: {lines[0]}")
     if skipped and figure == "all":
-        lines = [f"no figure {', '.join(made.name for made in skipped)}: --figure NAME says why"]
+        count = counted(len(skipped), "other figure")
+        lines = [f"left out for what the results have not: {count}; --figure NAME says why"]
     for line in lines:
         typer.echo(harmless(line), err=True)

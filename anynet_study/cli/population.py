@@ -104,7 +104,7 @@ def _kinds(population: Population) -> dict[str, dict[str, int]]:
 
 
 def _columns(population: Population, field: str) -> FloatArray:
-    """One of an architecture's tuples, shape (S, n), NaN where there is no such stage."""
+    """Return one field of all architectures, shape (S, n), NaN where there is no such stage."""
     names = columns_of(field, stages_of(population.table))
     columns = [values_of(population.table[name], missing=np.nan) for name in names]
     return np.array(columns, dtype=np.float64)

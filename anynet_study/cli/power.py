@@ -1,16 +1,15 @@
 """`anynet-study power`: what a planned study would find, before anything is trained."""
 
-from bisect import bisect_left
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 from anynet_study.cli.options import AsJson, Overrides, SweepFile, numbers, opt
+from anynet_study.core.errors import listed
 
-#: What is said of a study before it is trained: of which true correlations it would say "yes" in
-#: this share of studies, how many architectures would do otherwise, and with which training noise.
-TRUE_RHOS, LIKELY = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95), 0.8
-MORE, WANTED, USUAL_ICC = (30, 60, 100, 150, 200, 300), 0.7, 0.8
+#: What is said of a study before it is trained: how many verdicts on these true correlations are
+#: "yes", with this training noise, unless so many are of the lowest one.
+TRUE_RHOS, USUAL_ICC, LIKELY = (0.5, 0.7, 0.9), 0.8, 0.8
 #: Simulated verdicts for each, of as many targets at a time as the study has; studies at least; and
 #: architectures from which on nothing needs to be said.
 SIMULATED, FEWEST_STUDIES, ENOUGH = 100, 20, 200
@@ -48,14 +47,15 @@ def power(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how often a planned study would conclude "yes" or "no", depending on what is true.
+    """Say how often a planned study would conclude "yes" or "no".
 
-    Studies like the sweep's are simulated, with its numbers of architectures, targets, members of
-    the source's family and replicates, and judged as `analyze` judges real ones. Nothing is trained
-    and no images are needed. --icc says how large the noise of training is: take it from `analyze
-    --table noise` of a small study that has replicates and the same recipe. With --images, verdicts
-    on the robustness of a model are simulated as well: accuracies are then about 73% on the
-    source's own test images (for half of the models 66% to 79%), and 50% on the further ones.
+    That depends on what is true. Studies like the sweep's are simulated, with its numbers of
+    architectures, targets, members of the source's family and replicates, and judged as `analyze`
+    judges real ones. Nothing is trained and no images are needed. --icc says how large the noise
+    of training is: take it from `analyze --table noise` of a small study that has replicates and
+    the same recipe. With --images, verdicts on the robustness of a model are simulated as well:
+    accuracies are then about 73% on the source's own test images (for half of the models 66% to
+    79%), and 50% on the further ones.
 
     \b
     Examples:
@@ -95,45 +95,38 @@ def power(
 
 
 def what_it_can_answer(sweep: "Sweep", architectures: int) -> str:
-    """Which true correlations a study is likely to find, in a line; "" where it is most of them.
+    """How many of some simulated verdicts are yes, in a line; "" where most are, also of low ones.
 
     Studies are simulated, as by the command, with as much noise of training as single runs often
-    have.
+    have. It is a count: how many would be of endless studies is not told.
     """
     from anynet_study.analysis.apr.error_tables import FEWEST
+    from anynet_study.analysis.claims import Fact
 
     if not FEWEST <= architectures <= ENOUGH:
         return ""
     plan = replace(plan_of(sweep, architectures, 0.95), proxies=1, replicates=0)
-
-    def first(numbers: list[tuple[int, float]]) -> tuple[int, float] | None:
-        """Of more and more architectures, or ever higher correlations, where "yes" is likely."""
-        place = bisect_left(
-            numbers, LIKELY, key=lambda it: _share_of_yes(replace(plan, n=it[0]), it[1])
-        )
-        return numbers[place] if place < len(numbers) else None
-
-    least = first([(architectures, rho) for rho in TRUE_RHOS])
-    if least and least[1] <= TRUE_RHOS[0]:
+    studies = max(FEWEST_STUDIES, SIMULATED // max(1, plan.targets))
+    verdicts = studies * max(1, plan.targets)
+    counts = [round(_share_of_yes(plan, rho, studies) * verdicts) for rho in TRUE_RHOS]
+    if counts[0] >= LIKELY * verdicts:
         return ""
-    said = f"hardly says yes, not even where the true correlation is {TRUE_RHOS[-1]:g}"
-    if least:
-        said = f"is likely to say yes only where the true correlation is {least[1]:g} or more"
-    enough = None
-    if least is None or least[1] > WANTED:
-        enough = first([(count, WANTED) for count in MORE if count > architectures])
-    more = f"; {enough[0]} would do for {WANTED:g}" if enough else ""
-    return (
-        f"with {architectures} architectures this study {said}{more} "
-        f"(simulated with an ICC of {USUAL_ICC:g}; for others: anynet-study power)"
+    told: dict[str, str | int] = {"n": architectures, "verdicts": verdicts, "icc": f"{USUAL_ICC:g}"}
+    told |= {
+        "counts": listed([*map(str, counts)]),
+        "rhos": listed([f"{rho:g}" for rho in TRUE_RHOS]),
+    }
+    said = (
+        "with {n} architectures, {counts} of {verdicts} simulated verdicts are yes where the true "
+        "correlation is {rhos} (with an ICC of {icc}; for other numbers: anynet-study power)"
     )
+    return str(Fact(said, told))
 
 
 @cache
-def _share_of_yes(plan: "Plan", rho: float) -> float:
+def _share_of_yes(plan: "Plan", rho: float, studies: int) -> float:
     from anynet_study.analysis import apr
 
-    studies = max(FEWEST_STUDIES, SIMULATED // max(1, plan.targets))
     return float(apr.power(plan, (rho,), (USUAL_ICC,), studies=studies)["yes"].iloc[0])
 
 

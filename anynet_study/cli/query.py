@@ -1,6 +1,7 @@
 """`anynet-study query`: rows of results stores on the terminal or in a file."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 #: What a table on the terminal shows of the runs where --columns does not say.
 RUN_COLUMNS = ["architecture", "dataset", "replicate", "status", "error", "recipe", "run_id"]
+
+of_errors = partial(opt, rich_help_panel="With --table errors")
 
 
 def query(
@@ -37,14 +40,13 @@ def query(
     columns: Annotated[str, opt("Columns to show, comma-separated.")] = "",
     limit: Annotated[int | None, opt(f"At most this many rows (a table: {TERMINAL_ROWS}).")] = None,
     table: Annotated[TableName | None, opt("Default: runs.")] = None,
-    metric: Annotated[str, opt("With --table errors: top1, auroc, ...")] = "",
-    recipe: Annotated[str, opt("With --table errors; default: the main one.")] = "",
-    replicates: Annotated[str, opt("With --table errors: mean, first or each.")] = "",
+    metric: Annotated[str, of_errors("The metric: top1, auroc, ...")] = "",
+    recipe: Annotated[str, of_errors("The recipe; default: the main one.")] = "",
+    replicates: Annotated[str, of_errors("Of replicates: mean, first or each.")] = "",
     evaluations: Annotated[
         str,
-        opt(
-            "With --table errors: the errors of the runs on a dataset, on its test set and on "
-            "every further one.",
+        of_errors(
+            "The errors of the runs on a dataset, on its test set and on every further one.",
             metavar="DATASET",
         ),
     ] = "",
@@ -82,13 +84,13 @@ def query(
         if limit < 1:
             raise UserError(f"limit {limit}: must be 1 or more")
         limit = min(limit, sys.maxsize)
-    of_errors = {"metric": metric, "recipe": recipe, "replicates": replicates}
-    of_errors["evaluations"] = evaluations
+    asked = {"metric": metric, "recipe": recipe, "replicates": replicates}
+    asked["evaluations"] = evaluations
     if sql:
-        given = {"table": table or "", "where": where, "columns": columns, **of_errors}
+        given = {"table": table or "", "where": where, "columns": columns, **asked}
         _refuse(given, "not with --sql, which says it all")
     elif table != "errors":
-        _refuse(of_errors, "is of --table errors only")
+        _refuse(asked, "is of --table errors only")
     current(stores, as_is)
     results = find_stores(stores)
     if sql:
@@ -97,7 +99,7 @@ def query(
         shown = list(dict.fromkeys(name.strip() for name in columns.split(",") if name.strip()))
         if not shown and form == "table" and table in (None, "runs"):
             shown = ["store", *RUN_COLUMNS] if "store" in results.columns("runs") else RUN_COLUMNS
-        options = {name: value for name, value in of_errors.items() if value}
+        options = {name: value for name, value in asked.items() if value}
         rows = select(results, table or "runs", where or None, shown, limit, **options)
     for line in results.conflicts:
         typer.echo(harmless(f"note: {line}"), err=True)

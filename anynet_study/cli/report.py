@@ -27,11 +27,11 @@ def report(
     *,
     options: StudyOptions,
 ) -> None:
-    """Write the report of a study, or of a table of errors: one page to explore.
+    """Write the report of a study or a table of errors, as one page.
 
-    The page needs no other file and no network. Its figures are drawn in the browser: point at an
-    architecture to see what it is, drag to mark some everywhere. Recipes of the study, and other
-    studies, are set side by side. The command plot draws figures as files.
+    The page can be explored, and needs no other file and no network. Its figures are drawn in the
+    browser: point at an architecture to see what it is, drag to mark some everywhere. Recipes of
+    the study, and other studies, are set side by side. The command plot draws figures as files.
 
     \b
     Examples:

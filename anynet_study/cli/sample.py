@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from anynet_study.analysis.analyses.arguments import check_figure, save_figure
-from anynet_study.cli.options import SWEEP, AsJson, Overrides, opt, writes
+from anynet_study.cli.options import SWEEP, AsJson, Overrides, of_architectures, opt, writes
 from anynet_study.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,17 +21,25 @@ def sample(
         str | None, opt("A space's name, or YAML such as {base: ..., depths: ...}.")
     ] = None,
     count: Annotated[int | None, opt("How many architectures.")] = None,
-    flops: Annotated[str | None, opt("Band of multiply-adds.", metavar=BAND)] = None,
-    parameters: Annotated[str | None, opt("Band of trainable parameters.", metavar=BAND)] = None,
-    activations: Annotated[str | None, opt("Band of activations.", metavar=BAND)] = None,
+    flops: Annotated[str | None, of_architectures("Band of multiply-adds.", metavar=BAND)] = None,
+    parameters: Annotated[
+        str | None, of_architectures("Band of trainable parameters.", metavar=BAND)
+    ] = None,
+    activations: Annotated[
+        str | None, of_architectures("Band of activations.", metavar=BAND)
+    ] = None,
     strata: Annotated[
         str | None,
-        opt(
+        of_architectures(
             "Equally many of each stratum, such as '{of: depth, edges: [10, 20]}'.", metavar="YAML"
         ),
     ] = None,
-    resolution: Annotated[int | None, opt("Image side in pixels for the bands (224).")] = None,
-    classes: Annotated[int | None, opt("Number of classes for the bands (1000).")] = None,
+    resolution: Annotated[
+        int | None, of_architectures("Image side in pixels for the bands (224).")
+    ] = None,
+    classes: Annotated[
+        int | None, of_architectures("Number of classes for the bands (1000).")
+    ] = None,
     seed: Annotated[int | None, opt("Seed (0).")] = None,
     output: Annotated[
         Path | None, writes("Write this file (.parquet, .csv, .json) instead of a study.")

@@ -52,7 +52,7 @@ def status(
         return current_status(study, reader)
 
     if watch:
-        _watch(study.sweep.name, look, every, as_json)
+        _watch(study.sweep.name, study_name, look, every, as_json)
         return
     now = look()
     concerns = []
@@ -67,10 +67,12 @@ def status(
         console = Terminal()
         for concern in concerns:
             console.print(f"{concern}\n")
-        console.print(status_text(study.sweep.name, now))
+        console.print(status_text(study.sweep.name, study_name, now))
 
 
-def _watch(name: str, look: "Callable[[], Status]", every: float, as_json: bool) -> None:
+def _watch(
+    title: str, name: str, look: "Callable[[], Status]", every: float, as_json: bool
+) -> None:
     """Show the status repeatedly, until nothing can change any more or Ctrl-C is pressed."""
     from rich.console import Console
     from rich.live import Live
@@ -84,7 +86,7 @@ def _watch(name: str, look: "Callable[[], Status]", every: float, as_json: bool)
             return
         with Live(console=console, auto_refresh=False) as shown:
             for now in _looks(look, every):
-                shown.update(status_text(name, now), refresh=True)
+                shown.update(status_text(title, name, now), refresh=True)
     except KeyboardInterrupt:
         return
 
@@ -98,15 +100,15 @@ def _looks(look: "Callable[[], Status]", every: float) -> "Iterator[Status]":
         time.sleep(every)
 
 
-def status_text(name: str, status: "Status") -> "Group":
-    """Counts by dataset, queued runs and missing runs."""
+def status_text(title: str, name: str, status: "Status") -> "Group":
+    """Counts by dataset, queued and missing runs; `name`: how the user called the study."""
     from rich.console import Group
     from rich.text import Text
 
     from anynet_study.cli.tables import rich_table
 
     rows = [(dataset, *counts) for dataset, counts in status.datasets.items()]
-    table = rich_table(["dataset", "recorded", "planned"], rows, title=f"study {name}")
+    table = rich_table(["dataset", "recorded", "planned"], rows, title=f"study {title}")
     return Group(
         table, *(Text(line, overflow="fold") for line in status_lines(status, name) if line)
     )
@@ -204,6 +206,9 @@ def _left(status: "Status", name: str) -> str:
         return ""
     if status.only_in_store:  # nothing is to be trained before
         return f"in no job: {counted(status.unassigned, 'run')}"
+    if status.in_parts:
+        missing = f"not back from its parts: {counted(status.unassigned, 'run')}"
+        return f"{missing}; when they are: anynet-study collect {name} --from FOLDER"
     lost = f"; {counted(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
     worker = f"start a worker (anynet-study work {name})"
     what = worker if status.by_workers else "launch (or run) again"

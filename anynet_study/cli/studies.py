@@ -9,7 +9,7 @@ import typer
 
 from anynet_study.cli.options import AsJson
 from anynet_study.cli.tables import print_table
-from anynet_study.core.errors import UserError, some_of
+from anynet_study.core.errors import UserError, first_line, some_of
 
 if TYPE_CHECKING:
     from anynet_study.engine.dispatch import Status
@@ -59,7 +59,7 @@ def progress(folder: Path) -> Progress:
         study = open_study(folder)
         status = current_status(study, JournalReader(study.folder.journals, study.folder.results))
     except (UserError, OSError) as error:
-        return Progress(folder.name, "unreadable", note=str(error))
+        return Progress(folder.name, "unreadable", note=first_line(error))
     recorded = status.planned - status.missing
     if status.is_active and not status.jobs_unknown:  # other hosts' workers are not listed
         state = "running" if status.jobs_running or not status.jobs else "queued"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from anynet_study.cli.options import names, opt, writes
+from anynet_study.cli.options import names, of_architectures, opt, writes
 from anynet_study.cli.tables import print_table
 from anynet_study.core.errors import UserError, nearest
 
@@ -60,7 +60,7 @@ recipes:
     epochs: {epochs}
     batch_size: 64
     lr: 0.05 # 0.1 at batch 128, scaled with the batch
-    warmup_epochs: 1
+    warmup_epochs: {warmup}
     flip: true # false where a mirrored image is of another class, such as a digit
     crop: pad # and cut out at random
     padding: {padding}
@@ -120,14 +120,20 @@ def init(
     ] = "",
     datasets: Annotated[str, opt("Names of datasets, comma-separated.")] = "",
     source: Annotated[str, opt("The source dataset; default: the first one.")] = "",
-    count: Annotated[int, opt("How many architectures.")] = 20,
+    count: Annotated[int, of_architectures("How many architectures.")] = 20,
     resolution: Annotated[
-        int | None, opt("Image side in pixels; default: that of the source, if it is added.")
+        int | None,
+        of_architectures("Image side in pixels; default: that of the source, if it is added."),
     ] = None,
-    classes: Annotated[int | None, opt("Number of classes; default: likewise.")] = None,
-    flops: Annotated[str, opt("Band of multiply-adds.", metavar="LOWEST,HIGHEST")] = "",
+    classes: Annotated[
+        int | None, of_architectures("Number of classes; default: likewise.")
+    ] = None,
+    flops: Annotated[
+        str, of_architectures("Band of multiply-adds.", metavar="LOWEST,HIGHEST")
+    ] = "",
     networks: Annotated[
-        str, opt("These and no drawn ones: names, module:function.", metavar="NAME,...")
+        str,
+        of_architectures("These and no drawn ones: names, module:function.", metavar="NAME,..."),
     ] = "",
     epochs: Annotated[int, opt("Passes over the training images.")] = 10,
     no_flip: Annotated[
@@ -193,6 +199,7 @@ def init(
         classes=classes or known.get("classes") or 10,
         datasets="\n".join(f"  {label}: {{}}" for label in labels) or "  {}",
         epochs=epochs,
+        warmup=min(1, epochs - 1),
         overrides=_overrides(unflipped, source),
         padding=max(1, resolution // 8),
         repeated=min(len(asked) or count, 6),
@@ -200,9 +207,9 @@ def init(
     _write(file, text)
     if mirrored := [label for label in own if label not in unflipped]:
         print(
-            f"note: images of {', '.join(mirrored)} are mirrored in training; write flip: false "
-            "under overrides for digits, letters, and others of which a mirrored one is another "
-            "class (or init with --no-flip NAME)"
+            f"note: images of {', '.join(mirrored)} are mirrored in training; where a mirrored "
+            "image is of another class, as of a digit or a letter, write flip: false under "
+            f"overrides (or: init with --no-flip {','.join(mirrored)})"
         )
     _tell_power(file, len(asked) or count)
     print(f"{file}: edit it, and run it: anynet-study run {file}")

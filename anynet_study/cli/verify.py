@@ -33,7 +33,7 @@ REMEDIES = {
 
 
 def verify(store: StoreName, as_json: AsJson = False) -> None:
-    """Check that results are undamaged, and agree with their sources.
+    """Check that results are whole and agree with their sources.
 
     Of a store: everything in it is read and compared with the checksums that it was written with.
     Of a study, its journals as well: the store is built again from them and compared; and the

@@ -1,11 +1,14 @@
 """How commands end badly, each with its exit code, and what their one line of reason is made of."""
 
 import difflib
+import errno
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 #: So many names are given of what is wrong in the same way.
 EXAMPLES = 3
+#: Errors of the system that say what is in the place of a file, or that nothing is.
+NOT_A_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EFBIG, errno.ENXIO)
 #: What would end the line, or give the terminal an order.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
@@ -26,7 +29,7 @@ class UnreadableError(UserError):
 
 
 def said_of(what: str, error: UserError) -> UserError:
-    """The same error, whose line says first what it is about; what is unreadable stays that."""
+    """Return an error of the same type whose line says first what it is about."""
     kind = UnreadableError if isinstance(error, UnreadableError) else UserError
     return kind(f"{what}: {error}")
 
@@ -35,9 +38,23 @@ class WorkFailedError(Exception):
     """The input was fine, but some of the work failed (exit code 1)."""
 
 
+def keeps_from_reading(error: BaseException | None) -> bool:
+    """Tell whether an error is of a disk that fails, or of a file that may not be read.
+
+    Then nothing is known of the file; of one that is not there, or is no file, it is.
+    """
+    return isinstance(error, OSError) and bool(error.errno) and error.errno not in NOT_A_FILE
+
+
 def first_line(error: BaseException) -> str:
-    """The first line of what an error of a library says, or else what it is called."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    """The first line of what an error of a library says, or else what it is called.
+
+    Of an error of the system: the file, if it names one, and the reason, without its number.
+    """
+    said = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        said = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return said.strip().partition("\n")[0] or type(error).__name__
 
 
 def printable(text: str) -> str:
@@ -89,3 +106,11 @@ def amount(value: float, digits: int = 4, smallest: float = 1e3) -> str:
         if abs(value) >= max(unit, smallest):
             return f"{value / unit:.{digits}g}{suffix}"
     return f"{value:.{digits}g}"
+
+
+def size_of(count: float) -> str:
+    """Bytes in the unit that fits: `1.23 GB`, `45.6 MB`, `789 kB`, `12 bytes`."""
+    for unit, called in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= 0.9995 * unit:  # or it would be rounded to `1e+03`
+            return f"{count / unit:.3g} {called}"
+    return counted(round(count), "byte")

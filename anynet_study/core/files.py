@@ -15,8 +15,9 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
-from io import BufferedReader
+from io import BufferedReader, FileIO
 from pathlib import Path
+from typing import Any
 
 from anynet_study.core.errors import UserError
 
@@ -115,7 +116,7 @@ class _NothingMadeError(Exception):
 
 @contextmanager
 def _one_by_one(path: Path, outdated: Collection[str]) -> Iterator[Path]:
-    """As `updating_folder`, but that each file takes its place by itself."""
+    """Do what `updating_folder` does, but let each file take its place by itself."""
     path.mkdir(parents=True, exist_ok=True)
     remove_left(path)
     made = beside(path / "new")
@@ -276,12 +277,25 @@ def open_regular(path: Path) -> BufferedReader:
     """A file that somebody else may have put there, open for reading: the one door for these.
 
     Raises OSError for what is no regular file: a pipe would be waited for, a device never ends.
+    Where a read of it fails, the error names it.
     """
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    file = _Named(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return file
+    return BufferedReader(file)
+
+
+class _Named(FileIO):
+    """A file whose errors name it."""
+
+    def readinto(self, buffer: Any) -> int:
+        with naming(Path(str(self.name))):
+            return super().readinto(buffer)
+
+    def readall(self) -> bytes:
+        with naming(Path(str(self.name))):
+            return super().readall()
 
 
 def read_regular(path: Path, most: int = 64 << 20) -> bytes:

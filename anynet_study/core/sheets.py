@@ -110,7 +110,7 @@ class Sheet:
         return numbers
 
     def read_as_numbers(self, name: str) -> NDArray[np.float64]:
-        """The same, infinite where a cell is no number."""
+        """Return a column as numbers, NaN where it is empty, infinite where a cell is no number."""
         if name not in self._numbers:
             self._numbers[name] = as_numbers(self.columns[name])
         return self._numbers[name]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from anynet_study.core.errors import counted
+from anynet_study.core.errors import counted, size_of
 from anynet_study.data.catalog import CATALOG
 from anynet_study.data.library import stored_bytes
 from anynet_study.data.packed.dataset import PackedDataset, class_counts
@@ -44,7 +44,7 @@ def summary(dataset: PackedDataset) -> list[str]:
         f"from {meta.source} ({meta.layout}), in {dataset.folder}",
         f"{'training' if split == 'train' else split} mean {_numbers(mean)}, standard deviation "
         f"{_numbers(std)}",
-        f"content {meta.content_hash}, {stored_bytes(dataset) / 1e6:,.1f} MB",
+        f"content {meta.content_hash}, {size_of(stored_bytes(dataset))}",
         split_kind(dataset),
     ]
     if meta.resize is not None:

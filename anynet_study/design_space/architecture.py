@@ -212,7 +212,7 @@ def ids_of(networks: Networks) -> list[str]:
 
 
 class Costs(NamedTuple):
-    """Of one image: multiply-adds, parameters, output elements; of a batch: bytes to train."""
+    """What a network costs: for one image, but for the bytes of training, which are of a batch."""
 
     flops: int
     parameters: int

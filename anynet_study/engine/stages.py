@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from anynet_study.core import arrow
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import UserError, counted, first_line
 from anynet_study.core.metrics import chance_error
 from anynet_study.core.provenance import code_version
 from anynet_study.data import DatasetView, KeptDatasets
@@ -218,7 +218,7 @@ def bring_up_to_date(folder: Path, tell: Callable[[str], None]) -> None:
     try:
         made = collect_study(open_study(folder))
     except (UserError, OSError) as error:
-        tell(f"note: {results} is older than the journals, and stays so: {error}")
+        tell(f"note: {results} is older than the journals, and stays so: {first_line(error)}")
         return
     tell(f"{results}: collected, with {counted(made.new, 'new run')}")
 

@@ -1,5 +1,6 @@
 """The folder of a study: where each file is, and how a study is begun and found again."""
 
+import errno
 import os
 import shutil
 import socket
@@ -21,6 +22,8 @@ from anynet_study.design_space import Population
 from anynet_study.engine.sweep import POPULATION_FILE, PopulationSpec, Sweep, named, not_called
 
 STUDIES = Path("studies")
+#: How a file system says that it has no locks, as NFS without its daemon.
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF)
 #: Files younger than this, in seconds, may be of a command that is at work just now.
 FRESH = 3600.0
 #: A disk with less room than this, in bytes, is full.
@@ -120,6 +123,11 @@ class StudyFolder:
         }
 
     @property
+    def parts(self) -> Path:
+        """Folders that travel, among which runs were divided, each a study by itself."""
+        return self.folder / "parts"
+
+    @property
     def part_file(self) -> Path:
         """The ids of the runs that are trained in this folder, if it is a part of a study."""
         return self.folder / "part.json"
@@ -162,15 +170,27 @@ class StudyFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Refuse to begin where another process is at this study; a courtesy, not for safety."""
+        """Refuse to begin where another process is at this study; a courtesy, not for safety.
+
+        Where there are no locks (some NFS), nobody is refused.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.folder / ".lock", timeout=0)
         try:
-            with FileLock(self.folder / ".lock", timeout=0):
-                yield
+            lock.acquire()
         except Timeout:
             raise UserError(
                 f"{self.folder}: another process is running this study; wait for it or stop it"
             ) from None
+        except NotImplementedError:
+            pass
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+        try:
+            yield
+        finally:
+            lock.release()
 
     def begin(self, sweep: Sweep, population: Population) -> None:
         """Begin this study, or go on with it: write its sweep and population.

@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 import pyarrow as pa
 
-from anynet_study.core.errors import UserError, counted, some
+from anynet_study.core.errors import UserError, counted, first_line, some
 from anynet_study.core.files import sha256_of
 from anynet_study.core.metrics import CURVES
 from anynet_study.core.progress import progress_if_long
@@ -133,7 +133,7 @@ def verify(path: Path, in_study: bool = False) -> list[Finding]:
         raise
     except DAMAGE as error:
         check_disk(path, error)
-        return [Finding("/", f"cannot be read: {error}")]
+        return [Finding("/", f"cannot be read: {first_line(error)}")]
 
 
 def _scores(store: Path, runs: pa.Table, in_study: bool) -> Iterator[Finding]:

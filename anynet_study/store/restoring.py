@@ -6,7 +6,6 @@ journals was lost or damaged, nothing has to be trained again.
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
@@ -18,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.core import arrow
-from anynet_study.core.errors import UserError, counted
+from anynet_study.core.errors import counted
 from anynet_study.core.metrics import CURVES
 from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.integrity import refuse_wrong
@@ -60,19 +59,18 @@ def only_in_store(
     """Return what the store at `results` has beside these runs and evaluations (run_id,
     evaluation_id).
 
-    Nothing where there is no store, or none that can be read: commands that read it say so.
+    Nothing where there is no store. Raises UserError or OSError for one that cannot be read.
     """
     if not results.exists():
         return OnlyInStore()
-    with suppress(UserError, OSError), open_store(results) as file:
+    with open_store(results) as file:
         tests = evaluation_keys(evaluations_table(file, ["run_id", "evaluation_id"]))
         mine = run_column(file, "run_id"), tests
         known = runs, [f"{run_id} {evaluation_id}" for run_id, evaluation_id in evaluations]
         lacking = [
             int((~arrow.among(ids, there)).sum()) for ids, there in zip(mine, known, strict=True)
         ]
-        return OnlyInStore(*lacking)
-    return OnlyInStore()
+    return OnlyInStore(*lacking)
 
 
 def restore_journals(results: Path, journals: Path, name: str) -> OnlyInStore:
@@ -143,7 +141,7 @@ def _places(groups: Iterator[h5py.Group], index: str) -> dict[int, tuple[h5py.Gr
 def _predictions(
     places: Mapping[int, tuple[h5py.Group, int]], row: int, count: int
 ) -> NDArray[np.uint16]:
-    """As many as a row has; its group may be wider."""
+    """Return the predictions of a row, `count` of them; its group may be wider."""
     if row not in places:
         return np.empty(0, np.uint16)
     group, place = places[row]

@@ -533,7 +533,7 @@ class ResultStore(Results):
 
     @property
     def version(self) -> int:
-        """Of its layout (`layout.SCHEMA_VERSION`)."""
+        """The version of its layout (`layout.SCHEMA_VERSION`)."""
         with self.opened() as file:
             return int(file.attrs["schema_version"])
 

@@ -97,7 +97,7 @@ def table_columns(file: h5py.File, table: str) -> list[str]:
 
 
 def read_table(file: h5py.File, table: str, columns: Sequence[str]) -> pa.Table:
-    """These columns of a table but curves. Raises UserError for one that it does not have."""
+    """Read columns of a table but curves. Raises UserError for one that it does not have."""
     check_columns(columns, table_columns(file, table))
     own = {"runs": runs_table, "evaluations": evaluations_table, "trials": _trials_table}
     if table in own:
@@ -128,7 +128,7 @@ def _runs_columns(file: h5py.File) -> list[str]:
 
 
 def runs_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
-    """These columns of the runs, one row per run."""
+    """Read columns of the runs, one row per run."""
     own = [name for name in columns if name in (*RUN_COLUMNS, *file["runs"], "spec")]
     found = {name: run_column(file, name) for name in own}
     for key, table in ABOUT.items():
@@ -334,7 +334,7 @@ def _specs(file: h5py.File) -> pa.Array:
 
 
 def evaluations_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
-    """These of EVALUATION_TABLE, one row per evaluation."""
+    """Read columns of EVALUATION_TABLE, one row per evaluation."""
     return pa.table({name: _evaluation_column(file, name) for name in columns})
 
 
@@ -375,7 +375,7 @@ def _trials_columns(file: h5py.File) -> list[str]:
 
 
 def _trials_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
-    """These columns of the trials, one row per recorded run of a tuned recipe."""
+    """Read columns of the trials, one row per recorded run of a tuned recipe."""
     there = "trials" in file
     said = _stored(file, "trials", _listed(file, "trials")) if there else NO_TRIALS
     rows = pc.index_in(said["run_id"].chunk(0), value_set=run_column(file, "run_id"))

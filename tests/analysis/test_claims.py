@@ -144,18 +144,7 @@ def test_what_no_world_measures_is_not_said() -> None:
 SAID = [(name, kind) for name, analysis in ANALYSES.items() for kind in analysis.says]
 
 
-#: A study of it takes ten seconds.
-LONG = "parameter flips"
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        pytest.param(*said, marks=[pytest.mark.slow] if said[1].name == LONG else [])
-        for said in SAID
-    ],
-    ids=lambda it: getattr(it, "name", it),
-)
+@pytest.mark.parametrize(("name", "kind"), SAID, ids=lambda it: getattr(it, "name", it))
 def test_every_kind_of_sentence_has_worlds(name: str, kind: Kind) -> None:
     worlds = ANALYSES[name].says[kind]
     assert {"threshold"} <= {world.role for world in worlds}

@@ -30,6 +30,7 @@ def test_a_sweep_says_what_its_power_depends_on() -> None:
         assert (plan.runs, plan.replicates) == expected
 
 
+@pytest.mark.slow
 def test_the_command_prints_shares_of_each_verdict(tmp_path, type_: Type) -> None:
     (tmp_path / "tiny.yaml").write_text(TINY)
     command = ("power", "tiny.yaml", "--architectures", "14,30", "--icc", "0.8", "--studies", 20)
@@ -80,12 +81,23 @@ def test_a_mistake_is_one_line(tmp_path, type_: Type, option: str, value: str, m
 def test_a_small_study_is_told_beforehand_what_it_can_answer(type_: Type) -> None:
     told = type_("init", "mine", "--datasets", "digits,blobs", "--count", 30)
     (line,) = [it for it in told.out.splitlines() if it.startswith("note: with 30")]
-    found = re.search(r"true correlation is (0\.\d+)", line)
+    found = re.search(r"with 30 architectures, (\d+), (\d+) and (\d+) of (\d+) simulated", line)
     assert found, line
-    asked = ("power", "sweeps/mine.yaml", "replicates.count=1", "--icc", 0.8, "--rho", found[1])
-    table = json.loads(type_(*asked, "--studies", 100, "--json").out)
-    assert (table[0]["question"], table[0]["n"]) == ("carries over", 30)
-    assert (table[0]["yes"] >= 0.8) == ("only where" in line)
+    *counts, verdicts = map(int, found.groups())
+    asked = (
+        "power",
+        "sweeps/mine.yaml",
+        "replicates.count=1",
+        "--icc",
+        0.8,
+        "--rho",
+        "0.5,0.7,0.9",
+    )
+    table = json.loads(type_(*asked, "--studies", verdicts, "--json").out)
+    yes = [row["yes"] for row in table if row["question"] == "carries over"]
+    assert [count / verdicts for count in counts] == pytest.approx(yes)  # of one target
+    assert counts == sorted(counts)
+    assert counts[0] < 0.8 * verdicts
     assert (
         "note: with" not in type_("init", "big", "--datasets", "digits,blobs", "--count", 300).out
     )

@@ -146,6 +146,6 @@ def test_mistakes_get_one_line(typed: Type, arguments: list[object], complaint: 
 
 @pytest.mark.slow
 def test_what_is_slow_to_import_is_not_imported(tmp_path: Path) -> None:
-    arguments = ["sample", str(SWEEPS / "paper.yaml"), "-o", "p.parquet"]
+    arguments = ("sample", SWEEPS / "paper.yaml", "-o", "p.parquet")
     slow = {"torch", "pandas", "matplotlib", "scipy", "h5py", "PIL"}
-    assert not slow & imported(tmp_path, *arguments)
+    assert not slow & imported(tmp_path, arguments)

@@ -165,7 +165,7 @@ def launched(home: Home) -> Launched:
     assert launcher.returncode == 0
     with standing_still(home.jobs("launched")):
         statuses = [home.status("launched")]
-        modules = imported(home.folder, "status", "launched")
+        modules = imported(home.folder, ("status", "launched"))
         for each in (signal.SIGINT, signal.SIGHUP):
             with suppress(ProcessLookupError):  # no worker is of the launcher's group
                 os.killpg(launcher.pid, each)
@@ -227,9 +227,9 @@ def test_launched_workers_outlive_the_terminal_and_status_follows_them(
 def test_what_is_slow_to_import_is_not_imported(launched: Launched, reported: Home):
     slow = {"torch", "matplotlib", "scipy", "PIL"}
     assert not {"torch", "matplotlib"} & launched.imported
-    watching = imported(reported.folder, "status", "followed", "--watch")
+    watching = imported(reported.folder, ("status", "followed", "--watch"))
     assert not {*slow, "pandas"} & watching  # h5py tells what the store knows beside journals
-    assert not slow & imported(reported.folder, "query", "followed", "--where", "error > 1")
+    assert not slow & imported(reported.folder, ("query", "followed", "--where", "error > 1"))
 
 
 def test_a_launch_while_workers_are_at_the_study_changes_nothing(launched: Launched):

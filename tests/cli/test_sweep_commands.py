@@ -86,6 +86,11 @@ def test_an_illegal_choice_of_an_option_is_one_plain_line(tmp_path: Path) -> Non
     assert told.stderr.startswith(line)
 
 
+def test_a_first_sweep_of_one_epoch_has_no_warm_up(tmp_path: Path) -> None:
+    in_this_process(tmp_path, "init", "first", "--datasets", "digits", "--epochs", "1")
+    assert Sweep.load(tmp_path / "sweeps" / "first.yaml").recipes["basic"].warmup_epochs == 0
+
+
 def test_a_first_sweep_says_which_images_are_mirrored(tmp_path: Path) -> None:
     given = ["--datasets", "digits,photos,mnist", "--no-flip", "mnist"]
     told = in_this_process(tmp_path, "init", "first", *given).stdout

@@ -111,6 +111,34 @@ def test_the_page_shows_a_failure_that_is_recorded_while_it_is_open(
     (folder / "journals" / "other.arrow").unlink()
 
 
+@pytest.mark.slow
+def test_names_of_strangers_are_text_on_the_page(folder: Path, port: int) -> None:
+    """A journal from elsewhere may call its networks, datasets and failures anything."""
+    from playwright.sync_api import expect
+
+    evil = (
+        "</script><img src=x onerror='window.evil=1'><script>window.evil=1</script>\x1b[31m\u202e"
+    )
+    records = read_journal(next(folder.glob("journals/*.arrow"))).records
+    with JournalWriter(folder / "journals" / "theirs.arrow") as writer:
+        failed = {"status": "failed", "failure_kind": "oom", "message": evil, "curves": {}}
+        later = {"started": records[0].started + 1e6}
+        writer.append(replace(records[0], **failed, **later, error=float("nan"), dataset=evil))
+        writer.append(replace(records[1], architecture=evil, dataset=evil, **later))
+    try:
+        with chromium_page() as page:
+            asked: list[str] = []
+            page.on("request", lambda request: asked.append(request.url))
+            page.goto(f"http://127.0.0.1:{port}/")
+            expect(page.locator("#failures")).to_contain_text("window.evil=1", timeout=120_000)
+            assert evil[:30] in page.evaluate("watching.state.curves.at(-1).name")
+            assert page.evaluate("window.evil") is None
+            assert page.evaluate("document.images.length") == 0
+            assert {url.rpartition("/")[2] for url in asked} <= {"", "state", "favicon.ico"}
+    finally:
+        (folder / "journals" / "theirs.arrow").unlink()
+
+
 def test_correlations_are_of_the_architectures_that_have_both() -> None:
     generator = np.random.default_rng(0)
     errors = pd.DataFrame(generator.normal(size=(9, 3)), columns=["a", "b", "c"]).rename(

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -231,3 +232,10 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     for read in (open_regular, read_regular, sha256_of):
         with pytest.raises(OSError, match="not a regular file"):
             read(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("read", [files.read_regular, files.sha256_of])
+def test_a_read_that_fails_names_its_file(read: Callable[[Path], object]) -> None:
+    never_read = Path("/proc/self/mem")  # its first byte is no process's
+    with pytest.raises(OSError, match=f"Input/output error: '{never_read}'"):
+        read(never_read)

@@ -160,7 +160,7 @@ def test_it_is_chosen_where_pixels_are_too_many(data_home, small, monkeypatch, c
     assert "stored as JPEG" not in capsys.readouterr().err
     monkeypatch.setattr(packing, "RAW_BYTES", 60_000)
     assert add_dataset("many", small, size=SIZE).meta.store == "jpeg"
-    assert "MB of pixels, more than 0.06 MB: stored as JPEG files" in capsys.readouterr().err
+    assert "kB of pixels, more than 60 kB: stored as JPEG files" in capsys.readouterr().err
     assert add_dataset("told", small, size=SIZE, store="raw").meta.store == "raw"
     with pytest.raises(UserError, match="--store tiff: legal are auto, raw, jpeg"):
         add_dataset("no", small, size=SIZE, store="tiff")
@@ -174,11 +174,11 @@ def test_it_is_chosen_where_pixels_have_no_room(
     usage = packing.shutil.disk_usage("/")._replace(free=free)
     monkeypatch.setattr(packing.shutil, "disk_usage", lambda path: usage)
     if store is None:
-        with pytest.raises(UserError, match=r"0\.01 MB needed, 0\.01 MB free"):
+        with pytest.raises(UserError, match=r"kB needed, 7 kB free"):
             add_dataset("many", small, size=size)
         return
     assert add_dataset("many", small, size=size).meta.store == "jpeg"
-    assert "only 0.04 MB are free: stored as JPEG" in capsys.readouterr().err
+    assert "only 40 kB are free: stored as JPEG" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", [1, 8, SIZE])

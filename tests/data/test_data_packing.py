@@ -184,5 +184,5 @@ def test_names_that_are_none(data_home, natural, name):
 def test_too_little_space(data_home, natural, monkeypatch):
     usage = shutil.disk_usage("/")._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(UserError, match=r"MB needed, 0.00 MB free"):
+    with pytest.raises(UserError, match=r"kB needed, 1 kB free"):
         add_dataset("natural", natural, size=16)

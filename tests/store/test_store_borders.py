@@ -251,28 +251,32 @@ def test_labels_that_count_from_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "models"),
+    ("text", "models", "encoding"),
     [
-        ("model,a,b\nnone,93.4,71.2\ncutout,92.1,70.3\nNA,95.5,75.2\n", ["none", "cutout", "NA"]),
-        ("model,a,b\nx,93.4,71.2\ny,92.1,70.3\n,,\n,,\n", ["x", "y"]),
-        ("sep=;\nmodel;a;b\nx;93,4;71,2\ny;92,1;70,3\n", ["x", "y"]),
+        *(
+            ("model,a,b\nnone,93.4,71.2\ncutout,92.1,70.3\nNA,95.5,75.2\n", names, encoding)
+            for names in (["none", "cutout", "NA"],)
+            for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le")
+        ),
+        ("model,a,b\nx,93.4,71.2\ny,92.1,70.3\n,,\n,,\n", ["x", "y"], "utf-16-le"),
+        ("sep=;\nmodel;a;b\nx;93,4;71,2\ny;92,1;70,3\n", ["x", "y"], "utf-16"),
         (
             "| model | a | b |\n|---|:-:|--:|\n| x | 93.4 | 71.2 |\n| y | 92.1 | 70.3 |\n",
             ["x", "y"],
+            "utf-8-sig",
         ),
-        ("model|a|b\n--|--|--\nx|93.4|71.2\ny|92.1|70.3\n", ["x", "y"]),
-        (",model,a,b,,\n,x,93.4,71.2,,\n,y,92.1,70.3,,\n", ["x", "y"]),
+        ("model|a|b\n--|--|--\nx|93.4|71.2\ny|92.1|70.3\n", ["x", "y"], "utf-8"),
+        (",model,a,b,,\n,x,93.4,71.2,,\n,y,92.1,70.3,,\n", ["x", "y"], "utf-16"),
     ],
 )
 def test_names_and_rows_as_spreadsheets_write_them(
-    tmp_path: Path, text: str, models: list[str]
+    tmp_path: Path, text: str, models: list[str], encoding: str
 ) -> None:
     path = tmp_path / "t.csv"
-    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le"):
-        path.write_text(text, encoding)
-        store = imported(tmp_path / f"{encoding}.h5", path, quantity="accuracy")
-        assert list(store.errors().index) == models
-    assert store.errors().iloc[0].tolist() == pytest.approx([6.6, 28.8])
+    path.write_text(text, encoding)
+    errors = imported(tmp_path / "t.h5", path, quantity="accuracy").errors()
+    assert list(errors.index) == models
+    assert errors.iloc[0].tolist() == pytest.approx([6.6, 28.8])
 
 
 @pytest.mark.parametrize(

@@ -168,3 +168,20 @@ def test_stores_that_are_imported_together_keep_theirs(tmp_path: Path, made: Pat
         assert line.tolist() == evaluation(int(row, 16)).predictions.tolist()
     assert store.evaluation_errors("gratings").columns.tolist() == ["test", "blur", "fog"]
     assert not [found for found in verify(out) if "evaluation" in found.where]
+
+
+def test_numbers_of_an_identity_are_columns(tmp_path: Path) -> None:
+    """The epoch and the step between two networks; an epoch that no run can have is missing."""
+    make_store(tmp_path, [record(0)])
+    identities = {
+        "late": '{"base":"digits","epoch":90,"interpolate":0.5}',
+        "plain": '{"base":"digits"}',
+        "wrong": '{"base":"digits","epoch":4000000000}',
+    }
+    tests = [evaluation(0, name, identity=told) for name, told in identities.items()]
+    write_evaluations(tmp_path / "journals" / "tests.evaluations.arrow", tests)
+    gather(tmp_path)
+    table = ResultStore(tmp_path / "results.h5").evaluations(["evaluation", "epoch", "interpolate"])
+    found = table.astype({"evaluation": str}).set_index("evaluation")
+    assert found["epoch"].dropna().to_dict() == {"late": 90}
+    assert found["interpolate"].dropna().to_dict() == {"late": 0.5}

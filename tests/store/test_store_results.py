@@ -347,6 +347,24 @@ def test_other_intervals_are_of_resampled_images(tmp_path: Path, metric: Metric)
     assert ends.loc["diverged"].isna().all()
 
 
+def test_accuracy_class_by_class_is_that_of_a_plain_loop(tmp_path: Path) -> None:
+    draw, images = np.random.default_rng(5), len(record(0).predictions)
+    truth = draw.integers(0, 3, images)
+    guesses = [np.where(draw.random(images) < 0.6, truth, 3).astype(np.uint16) for _ in range(2)]
+    first, second = record(0, predictions=guesses[0]), record(9, predictions=guesses[1])
+    make_store(tmp_path, [first, second])
+    gather(tmp_path, truths={first.dataset: truth})
+    table = ResultStore(tmp_path / "results.h5").classes()
+    expected = [
+        (one.run_id, str(number), len(of), 100 * sum(of) / len(of))
+        for one in (first, second)
+        for number in range(3)
+        if (of := [g == number for g, t in zip(one.predictions, truth, strict=True) if t == number])
+    ]
+    found = table[["run_id", "class", "images", "accuracy"]].itertuples(index=False, name=None)
+    assert sorted(found) == [pytest.approx(row) for row in sorted(expected)]
+
+
 def test_a_store_says_what_it_holds(store: ResultStore) -> None:
     assert repr(store).startswith(f"<ResultStore {store.path}: {len(store.runs())} runs of ")
     shown = store._repr_html_()

@@ -55,6 +55,10 @@ Resamples = Annotated[
     int, typer.Option(callback=_enough, help="Bootstrap resamples of architectures.")
 ]
 Seed = Annotated[int, typer.Option(callback=_no_sign, help="Seed of the bootstrap.")]
+#: Headings of the help of commands, below the common options.
+OF_TABLES = "How a table is read"
+OF_STATISTICS = "Which runs count, and how intervals are computed"
+OF_DATASETS = "What datasets are"
 SourceName = Annotated[
     str,
     typer.Option(
@@ -63,15 +67,24 @@ SourceName = Annotated[
 ]
 Family = Annotated[
     list[str] | None,
-    typer.Option("--family", help="NAME=CLASSES,... of the source and its class subsets."),
+    typer.Option(
+        "--family",
+        help="NAME=CLASSES,... of the source and its class subsets.",
+        rich_help_panel=OF_DATASETS,
+    ),
 ]
 Targets = Annotated[
-    list[str] | None, typer.Option("--targets", help="NAME=CLASSES,... of the target datasets.")
+    list[str] | None,
+    typer.Option(
+        "--targets", help="NAME=CLASSES,... of the target datasets.", rich_help_panel=OF_DATASETS
+    ),
 ]
 Shifts = Annotated[
     list[str] | None,
     typer.Option(
-        "--shifts", help="NAME,... of further test sets of the source; they are no targets."
+        "--shifts",
+        help="NAME,... of further test sets of the source; they are no targets.",
+        rich_help_panel=OF_DATASETS,
     ),
 ]
 Evaluations = Annotated[
@@ -91,7 +104,11 @@ Baseline = Annotated[
 ]
 Images = Annotated[
     list[str] | None,
-    typer.Option("--images", help="NAME=COUNT,...: how many images test sets have."),
+    typer.Option(
+        "--images",
+        help="NAME=COUNT,...: how many images test sets have.",
+        rich_help_panel=OF_DATASETS,
+    ),
 ]
 Distances = Annotated[
     Path | None,
@@ -111,12 +128,6 @@ def names(text: str) -> tuple[str, ...]:
     """
     rows = csv.reader([text], skipinitialspace=True)
     return tuple(name.strip() for row in rows for name in row if name.strip())
-
-
-#: Headings of the help of commands, below the common options.
-OF_TABLES = "How a table is read"
-OF_STATISTICS = "Which runs count, and how intervals are computed"
-OF_DATASETS = "What datasets are"
 
 
 @dataclass(frozen=True)
@@ -159,7 +170,9 @@ class TableOptions:
     ] = ""
     last: Annotated[
         str,
-        typer.Option(metavar="COLUMN", help="Of a model's rows that with the highest epoch."),
+        typer.Option(
+            metavar="COLUMN", help="Keep each model's row with the highest value, as of an epoch."
+        ),
     ] = ""
     transpose: Annotated[
         bool | None,

@@ -63,7 +63,7 @@ CONFIGURATIONS = Analysis[Study](
     "at most)",
     source="paper 1, section 6.2.2 and Figure A7",
     avoid=("as evidence that a parameter matters: the best of a sample share what the sample has"),
-    needs=("population",),
+    needs=("population", "equal_weights"),
     arrange=arrange_configurations,
     figures=(
         StudyFigure(
@@ -106,7 +106,7 @@ def bins(study: Study) -> pd.DataFrame:
 
 
 def drawn_bins(study: Study) -> pd.DataFrame:
-    """Of the datasets that have any."""
+    """Return the rows of `bins` whose mean is known."""
     return study.table("bins").dropna(subset="mean")
 
 
@@ -127,7 +127,7 @@ BINS = Analysis[Study](
         "with 30 architectures or fewer: a third has then no more than ten, of which none is left "
         "out"
     ),
-    needs=("architectures",),
+    needs=("architectures", "equal_weights"),
     headings={"architectures": "n", "from": "", "to": "", "mean": "mean of the best"},
     figures=(
         StudyFigure(

@@ -32,7 +32,7 @@ NARROW = 0.1
 
 
 def correlations(study: Study) -> pd.DataFrame:
-    """Of every pair of datasets."""
+    """Correlate the errors on every pair of datasets."""
     datasets = study.errors.shape[1]
     pairs = max(1, datasets * (datasets - 1) // 2)
     how, fewer = study.weighted, pairs > MANY_PAIRS and study.options.resamples > MOST_RESAMPLES
@@ -148,6 +148,7 @@ def arrange_sizes(sizes: pd.DataFrame) -> pd.DataFrame:
 
 def widths(study: Study) -> pd.DataFrame:
     """Tell how wide the intervals of smaller studies are, against Fisher's approximation."""
+    _ = study.equal_weights  # random parts take all alike
     source, targets = study.roles.source, list(study.roles.targets)
     parts: Parts = {
         (source, target): partial(widths_of, study, source, target)

@@ -58,7 +58,7 @@ class Spaces(Analysed):
         return type(self)(**{name: getattr(self, name) for name in names} | changes)
 
     def weights_of(self, space: str) -> pd.Series | None:
-        """Of the models of one space."""
+        """Return the weights of the models of one space, if they have any."""
         return None if self.weights is None else self.weights[space]
 
     def stacked(self, make: Callable[[str], pd.DataFrame]) -> pd.DataFrame:

@@ -29,11 +29,7 @@ Kind = Literal["guessing", "noise", "missing", "failed", "edited", "backends", "
 FEW, TOO_FEW = 50, 10
 #: The share of a dataset's architectures that guess, or of the runs that lack, which is serious.
 SERIOUS = 0.25
-#: Less than this share of the differences between runs is the architectures': mostly noise.
-MOSTLY_NOISE = 0.5
 NONE: NDArray[np.float64] = np.empty(0)
-#: Fewer repeated trainings than this on a dataset tell nothing of its noise, for or against.
-FEWEST_REPEATED = 4
 #: Columns of tables of runs.
 RUNS = ["architecture", "dataset", "replicate", "status", "error"]
 
@@ -83,8 +79,11 @@ class Evidence:
 
     @classmethod
     def of(cls, runs: "pd.DataFrame", datasets: "pd.DataFrame", **known: Any) -> "Evidence":
-        """Of a table of RUNS and one of datasets; the noise is computed where it is not known."""
-        if known.get("noise") is None and runs.duplicated(["architecture", "dataset"]).any():
+        """Make it of a table of RUNS and one of datasets; weighted samples have no known noise."""
+        twice = runs.duplicated(["architecture", "dataset"]).any()
+        if twice and known.get("effective") is None:
+            from anynet_study.analysis.analyses.noise import noise_of
+
             known["noise"] = noise_of(runs)
         there = runs[runs["error"].notna()]
         means = there.groupby(["dataset", "architecture"], observed=True)["error"].mean()
@@ -102,13 +101,6 @@ class Evidence:
 def concerns_of(study: "Study") -> list[Concern]:
     """Return what makes the answer of a study worth little, the worst first."""
     return concerns(evidence_of(study))
-
-
-def noise_of(runs: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the noise (`apr.noise_ceiling`) of a table of RUNS."""
-    from anynet_study.analysis.apr import noise_ceiling
-
-    return noise_ceiling(runs.drop(columns="status"))
 
 
 def concerns(evidence: Evidence) -> list[Concern]:
@@ -132,7 +124,6 @@ def evidence_of(study: "Study") -> Evidence:
     """Return what a loaded study knows of its runs."""
     import pandas as pd
 
-    from anynet_study.analysis.analyses.noise import known_noise
     from anynet_study.store import edited_functions, mixed_backends
 
     if study.store is None:
@@ -155,7 +146,6 @@ def evidence_of(study: "Study") -> Evidence:
         runs.loc[mine, RUNS],
         study.store.datasets(),
         planned={"": lacking + int(mine.sum())} if trains else {},
-        noise=known_noise(study),
         effective=study.effective,
         edited=edited_functions(table.filter(table["planned"])),
         backends=mixed_backends(table.filter(table["planned"])),
@@ -179,7 +169,7 @@ def _guessing(evidence: Evidence) -> list[Concern]:
         Concern(
             "guessing",
             f"Not shown to do better than guessing: {listed(said)}. Their "
-            "order there says nothing about them.",
+            "order there may say nothing about them.",
             _train_better(names, diverged) if evidence.trains else "",
             worst >= SERIOUS,
         )
@@ -212,36 +202,22 @@ def _train_better(names: Sequence[str], diverged: int) -> str:
 
 def _noise(evidence: Evidence) -> list[Concern]:
     """Datasets whose runs differ by training noise more than by their architectures."""
-    table = evidence.noise
-    if table is None:
+    if evidence.noise is None:
         return []
-    from anynet_study.analysis.analyses.building import with_interval
+    from anynet_study.analysis.analyses.noise import MOSTLY, NOT_SHOWN, hidden_by_noise
+    from anynet_study.analysis.claims import sentences
 
-    repeated = table["replicates"] - table["architectures"]
-    known = table[table["icc"].notna() & (repeated >= FEWEST_REPEATED)]
-    unclear = known[known["icc_low"].le(0) | known["icc_low"].isna()]
-    mostly = known[known["icc"].lt(MOSTLY_NOISE) & ~known["dataset"].isin(unclear["dataset"])]
-    advice = ""
+    claims, advice = hidden_by_noise(evidence.noise), ""
     if evidence.trains:
         advice = (
             "Train longer there, take a wider band or space of architectures, or train each more "
             "often (replicates)."
         )
     found = []
-    for rows, said in (
-        (
-            unclear,
-            "Training noise: it is not shown that architectures differ at all on {names}, where "
-            "two trainings of one may differ as much. A low correlation there may be noise.",
-        ),
-        (mostly, "Training noise may be most of the differences between single runs on {names}."),
-    ):
-        if len(rows):
-            icc = [
-                f"{row['dataset']} (ICC {with_interval(row, 'icc')})" for _, row in rows.iterrows()
-            ]
-            text = said.format(names=listed(some_of(icc, 6)))
-            found.append(Concern("noise", text, advice, rows is unclear))
+    for kind, more in ((NOT_SHOWN, " A low correlation there may be noise."), (MOSTLY, "")):
+        said = sentences([it for it in claims if it.kind is kind], [kind])
+        if said:
+            found.append(Concern("noise", " ".join(said) + more, advice, kind is NOT_SHOWN))
     return found
 
 

@@ -11,7 +11,7 @@ from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.apr.predictions import UNKNOWN
 from anynet_study.analysis.claims import Claim, CorrectedP, Fact, Kind, Said, sources
 from anynet_study.analysis.study import ImagePredictions, Inputs, Study
-from anynet_study.analysis.worlds import Draw, Setting, World
+from anynet_study.analysis.worlds import Draw, Setting, World, answers
 from anynet_study.core.errors import DoesNotApplyError
 
 #: The name of a dataset's own test set.
@@ -80,10 +80,10 @@ def told_apart(significance: pd.DataFrame, level: float) -> Said:
     return said
 
 
-def of_equal_networks(draw: Draw, setting: Setting) -> Inputs:
-    """Ten networks that are as good as each other, and often wrong on the same images."""
+def of_equal_networks(draw: Draw, setting: Setting, ahead: float = 0.0) -> Inputs:
+    """Ten networks that are often wrong on the same images, and as good but for one of them."""
     hard = draw.normal(size=setting.images)
-    wrong = hard + draw.normal(size=(10, setting.images)) > 1.0
+    wrong = hard + draw.normal(size=(10, setting.images)) > 1.0 + ahead * np.eye(10, 1)
     labels = np.arange(setting.images, dtype=np.uint16) % 10
     classes = np.where(wrong, (labels + 1) % 10, labels).astype(np.uint16)
 
@@ -99,10 +99,14 @@ def not_separated(claim: Claim, _: Inputs) -> bool:
     return False
 
 
+ONE_AHEAD = partial(of_equal_networks, ahead=0.5)
 EQUALS = tuple(Setting(n=10, targets=1, images=images) for images in (200, 2_000, 10_000))
-SEPARATING = tuple(
-    World("ten networks of the same accuracy", role, of_equal_networks, not_separated, EQUALS)
-    for role in ("false", "threshold")
+SEPARATING = (
+    *(
+        World("ten networks of the same accuracy", role, of_equal_networks, not_separated, EQUALS)
+        for role in ("false", "threshold")
+    ),
+    World("one is ahead by 8 points", "true", ONE_AHEAD, answers("yes"), EQUALS[1:2]),
 )
 
 
@@ -163,7 +167,7 @@ def _among_all(study: Study, dataset: str) -> pd.DataFrame:
 
 
 def _among_sets(study: Study, dataset: str) -> pd.DataFrame:
-    """Of evaluations in which the networks chose among fewer classes."""
+    """Return accuracies of evaluations in which the networks chose among fewer classes."""
     best, rows = study.best(dataset, COMPARED), []
     for evaluation, classes in study.choices[dataset].items():
         errors = study.evaluated[dataset].loc[best, evaluation].dropna()

@@ -390,7 +390,7 @@ class StoreInputs(Inputs):
 
     @cached_property
     def costs(self) -> dict[str, float]:
-        """Of completed runs."""
+        """Mean seconds of completed runs, by dataset."""
         runs = self.store.runs(["dataset", "recipe", "status", "seconds"])
         runs = runs[self.store.stands(runs, self.options.recipe) & (runs["status"] == "completed")]
         seconds = runs[runs["seconds"] > 0].groupby("dataset")["seconds"].mean()
@@ -398,7 +398,7 @@ class StoreInputs(Inputs):
 
     @cached_property
     def by_metric(self) -> dict[str, pd.DataFrame]:
-        """Of the datasets where five guesses are not all there are."""
+        """Errors on top1 and top5, of datasets with more than five classes."""
         datasets, kept = self.datasets, {}
         many = list(datasets.loc[datasets["classes"] > 5, "dataset"])
         for metric in ("top1", "top5"):
@@ -414,12 +414,12 @@ class StoreInputs(Inputs):
 
     @cached_property
     def recipe_evaluated(self) -> dict[str, dict[str, pd.DataFrame]]:
-        """Of the recipes whose runs were evaluated on any."""
+        """`evaluated` under each other recipe that has evaluations."""
         tables = {name: self._evaluated(name, own) for name, own in self.others.items()}
         return {name: found for name, found in tables.items() if found}
 
     def _evaluated(self, recipe: str | None, datasets: Sequence[str]) -> dict[str, pd.DataFrame]:
-        """Of those of the datasets whose runs by a recipe were evaluated on any."""
+        """Return `Study.evaluated` of runs by a recipe, of datasets that have evaluations."""
         evaluated = self.store.evaluations(["dataset", "recipe", "planned"])
         mine = evaluated["planned"] & self.store.stands(evaluated, recipe)
         metric = "top5" if self.options.metric == "top5" else "top1"
@@ -480,7 +480,7 @@ class StoreInputs(Inputs):
 
     @cached_property
     def choices(self) -> dict[str, dict[str, int]]:
-        """Of evaluations on a dataset's own images as they are."""
+        """`Study.choices`, of evaluations on unchanged images of the dataset."""
         found: dict[str, dict[str, int]] = {}
         for dataset, evaluation, identity in self.identities:
             classes, row = identity.get("classes"), self._row(dataset)

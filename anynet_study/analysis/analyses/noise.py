@@ -1,23 +1,29 @@
 """How much of the errors is training noise (paper 1, section 6.1.3; paper 4, Figures 1a and 8a)?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from anynet_study.analysis import apr, plots
+from anynet_study.analysis.analyses.building import with_interval
 from anynet_study.analysis.analysis import Analysis, StudyFigure, check_room
 from anynet_study.analysis.apr.simultaneous import bonferroni
-from anynet_study.analysis.claims import Claim, Interval, Kind, Said, sources
+from anynet_study.analysis.claims import Claim, CorrectedP, Interval, Kind, Said, sources
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import NO_REPLICATES, Inputs, Study
-from anynet_study.analysis.worlds import Draw, Setting, World, correlated
+from anynet_study.analysis.worlds import Draw, Setting, World, answers, correlated, shaped
 from anynet_study.core.errors import DoesNotApplyError
 
 #: Lines of architectures that a reader can follow at all.
 MOST_LINES = 200
 #: Datasets whose bounds are told: the lowest ones.
 MOST_BOUNDS = 3
+#: Less than this share of the differences between runs is the architectures': mostly noise.
+MOSTLY_NOISE = 0.5
+#: Fewer repeated trainings than this on a dataset tell nothing of its noise, for or against.
+FEWEST_REPEATED = 4
 #: Two parts of a table of proxies.
 MEASURED, FREED = "as measured", "proxies freed of noise"
 CUT = (
@@ -33,6 +39,12 @@ def noise(study: Study) -> pd.DataFrame:
     if table.empty:
         raise DoesNotApplyError(NO_REPLICATES)
     return table
+
+
+def noise_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the noise (`apr.noise_ceiling`) of runs, in intervals that hold together."""
+    known = runs.drop(columns="status", errors="ignore")
+    return apr.noise_ceiling(known, level=bonferroni(0.95, known["dataset"].nunique()))
 
 
 def known_noise(study: Study) -> pd.DataFrame | None:
@@ -117,6 +129,44 @@ def noise_bounds(study: Study, ceiling: pd.DataFrame) -> Said:
     ]
 
 
+#: What `health` says before the answer.
+NOT_SHOWN = Kind(
+    name="architectures differ, before the answer",
+    speaks=OF_NOISE,
+    words={
+        "undecided": "training noise: it is not shown that architectures differ at all on {names}, "
+        "where two trainings of one may differ as much",
+    },
+)
+MOSTLY = Kind(
+    name="noise is most of the differences, before the answer",
+    speaks=OF_NOISE,
+    smallest=MOSTLY_NOISE,
+    words={"no": "training noise is most of the differences between single runs on {names}"},
+)
+
+
+def hidden_by_noise(noise: pd.DataFrame) -> list[Claim]:
+    """On which datasets architectures are not shown to differ, or do so by less than noise does.
+
+    `noise` has intervals of ICCs that hold together. Of datasets with fewer than `FEWEST_REPEATED`
+    repeated trainings nothing is said.
+    """
+    repeated = noise["replicates"] - noise["architectures"]
+    known = noise[noise["icc"].notna() & (repeated >= FEWEST_REPEATED)]
+    p, asked = apr.adjust(known["p"]), len(known)
+    differ: list[Claim] = []
+    share: list[Claim] = []
+    for row, corrected in zip(known.to_dict("records"), p, strict=True):
+        name = f"{row['dataset']} (ICC {with_interval(row, 'icc')})"
+        tested = CorrectedP(float(corrected), 1.0, OF_NOISE, asked)
+        differ.append(Claim(NOT_SHOWN, name, tested, asked=asked))
+        if differ[-1].answer == "yes":
+            ends = Interval(row["icc_low"], row["icc_high"], OF_NOISE, asked)
+            share.append(Claim(MOSTLY, name, ends, asked=asked))
+    return [*differ, *share]
+
+
 def under_bound(claim: Claim, inputs: Inputs) -> bool:
     """The bound is no lower than the true ceiling of normal runs."""
     assert isinstance(claim.evidence, Interval)
@@ -136,6 +186,47 @@ REPEATED = tuple(
         (100, 16, 8, 0.8), (100, 16, 2, 0.8), (60, 30, 7, 0.8), (30, 30, 3, 0.7), (300, 300, 8, 0.9)
     )
 )  # fmt: skip
+
+
+def hiding(study: Study) -> Said:
+    """What `health` says of the study's noise."""
+    return hidden_by_noise(noise_of(study.replicates))
+
+
+def of_level(icc: float) -> Callable[[Draw, Setting], Inputs]:
+    """Runs with this ICC, all the same on a dataset but for noise where it is 0."""
+
+    def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
+        drawn = of_runs(draw, replace(setting, icc=icc or 0.5))
+        if icc:
+            return drawn
+        replicates = drawn.replicates
+        assert replicates is not None
+        noise = shaped(
+            draw.normal(size=(len(replicates), 1)), np.zeros((1, 1)), 1.0, setting.shape, draw
+        )
+        return replace(drawn, replicates=replicates.assign(error=noise[:, 0]))
+
+    return draw_inputs
+
+
+HIDDEN = (
+    Setting(targets=8, twice=16),
+    Setting(n=30, targets=2, twice=30),
+    Setting(n=300, targets=8, twice=16, shape="skewed"),
+    Setting(targets=8, twice=100, shape="guessing"),
+)
+HIDING = (
+    World("architectures do not differ", "false", of_level(0.0), answers(), HIDDEN, hiding),
+    World("ICC 0.01", "threshold", of_level(0.01), answers("yes"), HIDDEN[:1], hiding),
+    World("ICC 0.8", "true", of_level(0.8), answers("yes"), HIDDEN[:2], hiding),
+)
+ALL_TWICE = (Setting(targets=2, twice=100), Setting(n=300, targets=2, twice=300))
+MOSTLY_HIDING = (
+    World("ICC 0.55 of normal runs", "false", of_level(0.55), answers("yes"), HIDDEN[:2], hiding),
+    World("ICC 0.5 of ranks", "threshold", of_level(0.518), answers("yes"), HIDDEN[:2], hiding),
+    World("ICC 0.2", "true", of_level(0.2), answers("no"), ALL_TWICE, hiding),
+)
 BOUNDING = (World("ICC as in the setting", "threshold", of_runs, under_bound, REPEATED),)
 
 
@@ -153,7 +244,7 @@ NOISE = Analysis[Study](
     ),
     needs=("replicates", "equal_weights"),
     headings={"replicates": "runs", "icc": "ICC", "within_std": "std within"}
-    | {"between_std": "between"},
+    | {"between_std": "between", "p": ""},
     figures=(
         StudyFigure(
             name="noise",
@@ -170,7 +261,7 @@ NOISE = Analysis[Study](
         ),
     ),
     say=noise_bounds,
-    says={CEILING: BOUNDING},
+    says={CEILING: BOUNDING, NOT_SHOWN: HIDING, MOSTLY: MOSTLY_HIDING},
     topic="Training noise",
     section="noise",
     shown="open",
@@ -178,8 +269,7 @@ NOISE = Analysis[Study](
         "ICC: the share of differences between architectures in the variance of the ranks of "
         "single runs (with --method pearson: of their errors). It is the correlation to be "
         "expected between two runs of the same architectures. Its interval is not by resamples, "
-        "but by Fisher's z with the jackknife's standard error; or by F where few architectures were "
-        "trained many times, whose noise is then taken for that of all."
+        "but by Fisher's z with the jackknife's standard error."
     ),
     expected=True,
 )
@@ -272,6 +362,7 @@ RANK_PRESERVATION = Analysis[Study](
         "as evidence that tied architectures are equally good: 95% intervals that just touch mean "
         "p < 0.01, so that many tied pairs differ significantly"
     ),
+    needs=("equal_weights",),
     headings={"same": "same order", "preserved": "order holds"},
     figures=(
         StudyFigure(

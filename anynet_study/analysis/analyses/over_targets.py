@@ -18,7 +18,17 @@ from anynet_study.analysis.apr import Roles
 from anynet_study.analysis.claims import Claim, Fact, Interval, Kind, Said, sources
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Inputs, Study
-from anynet_study.analysis.worlds import MANY, SOURCE, Draw, Setting, World, holds, settings
+from anynet_study.analysis.worlds import (
+    MANY,
+    SOURCE,
+    Draw,
+    Setting,
+    World,
+    holds,
+    known_weights,
+    of_strata,
+    settings,
+)
 from anynet_study.core.errors import DoesNotApplyError
 
 
@@ -97,12 +107,15 @@ def of_random_targets(draw: Draw, setting: Setting) -> Inputs:
     """Targets whose r with the source is drawn; one more, which is not seen, is new."""
     r = np.clip(MEAN + BETWEEN * draw.normal(size=setting.targets + 1), -0.95, 0.95)
     source = draw.normal(size=(setting.n, 1))
-    own = draw.normal(size=(setting.n, setting.targets))
+    own, weights = draw.normal(size=(setting.n, setting.targets)), None
+    if setting.weights:
+        source, weights = of_strata(setting.n, draw)
     errors = np.hstack([source, r[1:] * source + np.sqrt(1 - r[1:] ** 2) * own])
     names = [SOURCE, *(f"t{number}" for number in range(setting.targets))]
     table = pd.DataFrame(40 + 4 * errors, columns=names)
     table.attrs["new"] = 6 / np.pi * np.arcsin(r[0] / 2)
-    return Inputs(errors=table, roles=Roles.among(SOURCE, names, {}))
+    known = known_weights(weights)
+    return Inputs(errors=table, roles=Roles.among(SOURCE, names, {}), architectures=known)
 
 
 @cache
@@ -122,7 +135,7 @@ def holds_mean(claim: Claim, inputs: Inputs) -> bool:
     return holds(mean_rho())(claim, inputs)
 
 
-DRAWN = settings(n=(100, 30), targets=(7, 2, 3, 20))
+DRAWN = settings(n=(100, 30), targets=(7, 2, 3, 20), weights=(False, True))
 AVERAGING = (
     World("r of targets is 0.5 ± 0.15", "threshold", of_random_targets, holds_mean, DRAWN),
 )

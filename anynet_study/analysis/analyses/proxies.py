@@ -32,6 +32,8 @@ from anynet_study.analysis.worlds import (
     World,
     answers,
     correlated,
+    known_weights,
+    of_strata,
     r_for,
     settings,
 )
@@ -362,7 +364,9 @@ def of_family(ahead: float, rho: float = 0.6) -> Callable[[Draw, Setting], Input
 
     def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
         names = [SOURCE, "half", "quarter", "tenth"]
-        hub = draw.normal(size=(setting.n, 1))
+        hub, weights = draw.normal(size=(setting.n, 1)), None
+        if setting.weights:
+            hub, weights = of_strata(setting.n, draw)
         rhos = np.array([rho, *[rho - ahead] * 3])
         r = np.sqrt([r_for(abs(it), "normal") for it in rhos]) * np.sign(rhos)
         values = [r * hub + np.sqrt(1 - r**2) * draw.normal(size=(setting.n, 4))]
@@ -374,7 +378,8 @@ def of_family(ahead: float, rho: float = 0.6) -> Callable[[Draw, Setting], Input
         targets = [f"t{number}" for number in range(setting.targets)]
         errors = pd.DataFrame(40 + 4 * both, columns=[*names, *targets])
         counts = dict(zip(names, (100, 50, 25, 10), strict=True))
-        return Inputs(errors=errors, roles=Roles(SOURCE, counts, dict.fromkeys(targets, 50)))
+        roles = Roles(SOURCE, counts, dict.fromkeys(targets, 50))
+        return Inputs(errors=errors, roles=roles, architectures=known_weights(weights))
 
     return draw_inputs
 
@@ -389,7 +394,9 @@ def nobody(claim: Claim, _: Inputs) -> bool:
     return False
 
 
-EQUALS = settings(n=(100, 12, 30), targets=(2, 7), shape=("normal", "skewed"))
+EQUALS = settings(
+    n=(100, 12, 30), targets=(2, 7), shape=("normal", "skewed"), weights=(False, True)
+)
 ONE = (Setting(targets=2), Setting(n=30, targets=2))
 BEING_BEST = (
     World("four equal proxies", "false", of_family(0.0), nobody, EQUALS),

@@ -19,7 +19,7 @@ from anynet_study.analysis.analyses.arguments import (
 from anynet_study.analysis.analyses.building import with_averages
 from anynet_study.analysis.analysis import unanswered
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import DoesNotApplyError, UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError, first_line
 from anynet_study.core.files import write_text
 from anynet_study.core.metrics import EvaluationKind
 from anynet_study.core.sheets import csv_text
@@ -54,9 +54,9 @@ def run(command: Callable[..., None]) -> None:
     """Run a function with arguments from the command line."""
     try:
         typer.run(command)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+    except (UserError, OSError) as error:
+        print(f"error: {first_line(error)}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, UserError) else 1)
 
 
 def draw(*tables: str, **figures: str) -> None:
@@ -72,7 +72,7 @@ def draw(*tables: str, **figures: str) -> None:
         for name in tables:
             try:
                 show(study.analysis(name).title, study.table(name))
-            except UserError as error:
+            except DoesNotApplyError as error:
                 lacking.append(f"no table {name}: {error}")
         for stem, name in figures.items():
             try:

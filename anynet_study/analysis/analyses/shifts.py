@@ -109,7 +109,7 @@ def shifts(study: Study) -> pd.DataFrame:
         changes = apr.mean_change(table, "test", name, images, level)
         row = dict(zip(("change", "change_low", "change_high"), changes, strict=True))
         for scale in ("linear", "logit"):
-            found = apr.linear_fit(x, y, scale, **study.options.intervals)
+            found = apr.linear_fit(x, y, scale, study.options.level)
             fits.append({"scale": scale, **row, **found.row()})
         return pd.DataFrame(fits)
 
@@ -293,7 +293,7 @@ SHIFTS = Analysis[Study](
         "to extrapolate beyond the accuracies that were seen; for test sets of a few hundred "
         "images, as their sampling error lowers ρ"
     ),
-    needs=("test_sets",),
+    needs=("test_sets", "equal_weights"),
     headings={"r2": "R²", "adjusted_r2": "", "excluded": "", "missing": "", "method": ""}
     | {"level": "", "rho": "ρ of the errors", "rho_n": "", "holds": "ranking carries over"}
     | {"holds_low": "", "holds_high": ""},
@@ -407,7 +407,7 @@ EFFECTIVE_ROBUSTNESS = Analysis[Study](
     ),
     source="Taori et al. 2020; paper 5, section 3; of the ranks: paper 4, Appendix B.2",
     avoid=("where accuracies on the own test set differ by hardly more than their sampling error"),
-    needs=("test_sets",),
+    needs=("test_sets", "equal_weights"),
     figures=(
         StudyFigure(
             name="effective-robustness",

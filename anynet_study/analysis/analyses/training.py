@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analyses.building import Parts, stacked, with_averages
@@ -125,11 +126,15 @@ def kept(budget: pd.DataFrame) -> Said:
 
 #: Standard deviations, beside that of a run's last errors, of what an epoch has for itself.
 UNSETTLED = np.array([2.0, 1.2, 0.8, 0.6, 0.5, 0.4, 0.35, 0.32, 0.29, 0.0])
+#: The same of trainings that are as good as over after two epochs.
+SETTLED = np.array([2.0, *[0.05] * 8, 0.0])
 #: The reliability of last errors.
 LAST_ICC = 0.8
 
 
-def of_curves(again: bool) -> Callable[[Draw, Setting], Inputs]:
+def of_curves(
+    again: bool, own: NDArray[np.float64] = UNSETTLED
+) -> Callable[[Draw, Setting], Inputs]:
     """Ten epochs whose rankings come ever nearer to the final one; maybe all trained `again`."""
 
     def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
@@ -138,14 +143,14 @@ def of_curves(again: bool) -> Callable[[Draw, Setting], Inputs]:
             quality = np.sqrt(LAST_ICC) * draw.normal(size=setting.n)
             runs = quality + np.sqrt(1 - LAST_ICC) * draw.normal(size=(2, setting.n))
             part = {"dataset": f"t{number}", "architecture": range(setting.n)}
-            for epoch, unsettled in enumerate(UNSETTLED, 1):
+            for epoch, unsettled in enumerate(own, 1):
                 errors = 40 + 20 / epoch + 4 * (runs[0] + unsettled * draw.normal(size=setting.n))
                 curves.append(pd.DataFrame({**part, "epoch": epoch, "error": errors}))
             for replicate, run in enumerate(runs):
                 told = {**part, "replicate": replicate, "error": 42 + 4 * run}
                 seconds.append(pd.DataFrame(told))
         table, both = pd.concat(curves, ignore_index=True), pd.concat(seconds, ignore_index=True)
-        last = table[table["epoch"] == len(UNSETTLED)]
+        last = table[table["epoch"] == len(own)]
         errors = last.pivot(index="architecture", columns="dataset", values="error")
         return Inputs(errors=errors, curves=table, replicates=both if again else None)
 
@@ -165,12 +170,18 @@ def keeping(again: bool) -> tuple[World, ...]:
     def not_too_early(claim: Claim, _: Inputs) -> bool:
         return int(claim.told["epoch"]) >= first_kept(float(claim.told["keep"]), again)
 
+    def not_before_2(claim: Claim, _: Inputs) -> bool:
+        return int(claim.told["epoch"]) >= 2
+
     first = first_kept(0.95, again)
     over = settings(n=(100, 30), targets=(3, 1, 7))
     name, draw = f"kept from epoch {first} of 10 on", of_curves(again)
     return (
         World(name, "false", draw, not_too_early, over),
         World(name, "threshold", draw, not_too_early, over[:1]),
+        World(
+            "kept from epoch 2 of 10 on", "true", of_curves(again, SETTLED), not_before_2, over[:1]
+        ),
     )
 
 
@@ -387,7 +398,7 @@ def against(name: str, title: str, caption: str, compared: str) -> StudyFigure[S
 
 
 def drawn_by_recipe(study: Study) -> pd.DataFrame:
-    """Of the first other recipe, the datasets that are compared with the source."""
+    """Return rows of the first other recipe, on datasets that are compared with the source."""
     rows = of_kind(study.table("recipes"), RECIPE)
     rows = rows.dropna(subset="source_after") if "source_after" in rows else rows[:0]
     if rows.empty:

@@ -39,14 +39,14 @@ def median_on(accuracies: pd.DataFrame, source: str, targets: list[str]) -> str 
 
 
 def median_of(study: Study) -> str:
-    """The same of a study; UserError where none has all errors."""
+    """Return the `median_on` of a study. Raises DoesNotApplyError where none has all errors."""
     if (baseline := median_on(*scores(study))) is None:
         raise DoesNotApplyError("no architecture has all errors")
     return baseline
 
 
 def drawn_accuracies(study: Study) -> pd.DataFrame:
-    """Of the source and the targets."""
+    """Return accuracies on the source and the targets."""
     check_room(len(study.roles.targets), MOST_PANELS, "targets")
     accuracies, source, targets = scores(study)
     return accuracies[[source, *targets]].reset_index()
@@ -131,7 +131,7 @@ def runs_of(study: Study, names: list[str]) -> pd.DataFrame | None:
 
 
 def drawn_others(study: Study) -> pd.DataFrame:
-    """Of the targets. Raises UserError where there is one alone."""
+    """Return the table `beyond`. Raises DoesNotApplyError where there is one target alone."""
     if len(study.roles.targets) < 2:
         raise DoesNotApplyError("one target alone has no others")
     return study.table("beyond")

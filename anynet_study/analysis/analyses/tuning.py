@@ -32,7 +32,7 @@ KNOWN |= {"epochs", "status", "validation_error", "error", "seconds", "trains", 
 
 
 def tuning(study: Study) -> pd.DataFrame:
-    """Of each tuned recipe and dataset: what was tried, what it took, and which settings won.
+    """Tell for each tuned recipe and dataset what was tried, what it took, and which settings won.
 
     Returns DataFrame[recipe, dataset, trials, rungs, runs, epochs, hours, architectures, untrained,
     settings]: `epochs` and `hours` over all trials of all architectures; `architectures` with a

@@ -429,11 +429,12 @@ def in_threads(function: Callable[[Item], None], items: Iterable[Item]) -> None:
     todo = list(items)
     # BLAS threads under our own would fight for the same cores: up to 8 times slower.
     with _libraries().limit(limits=1, user_api="blas"):
-        if len(todo) < 2:  # threads take longer to start than much of the work here
+        cores = len(os.sched_getaffinity(0))
+        if min(len(todo), cores) < 2:  # threads take longer to start than much of the work here
             for item in todo:
                 function(item)
             return
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        with ThreadPoolExecutor(cores) as pool:
             list(pool.map(function, todo))
 
 

@@ -96,7 +96,7 @@ def correlations(
     size = result["n"] if own is None else result["effective"]
     ends = fisher_interval(result["estimate"], size, level, method)
     result["fisher_low"], result["fisher_high"] = ends
-    tests = f"the {result['p'].notna().sum()} pairs of the table"
+    tests = f"the {counted(int(result['p'].notna().sum()), 'pair')} of the table"
     return with_attrs(result, level, method, weighted=weights is not None, tests=tests)
 
 

@@ -2,33 +2,31 @@
 
 For slope, intercept and line Student's t with the standard error HC3 (MacKinnon and White, "Some
 heteroskedasticity-consistent covariance matrix estimators", 1985), which stands for leaving out
-each point; for the correlation Fisher's z with the jackknife's standard error, and how many of them
-to go either way by a studentised bootstrap over points.
+each point; for the correlation Fisher's z and Student's t with the jackknife's standard error, or
+Fisher's interval of normal errors where that is wider. A studentised bootstrap in its place held
+the truth as often, but was twice as wide of 14 points, and of 120 with one far off it said nothing.
 """
 
 import numpy as np
 import scipy
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
-from anynet_study.analysis.apr.bootstrap import draws
 from anynet_study.analysis.apr.options import Floats
 
-#: Fewer points have too many resamples of hardly any different ones; Student's t serves them.
-FEWEST_RESAMPLED = 10
 #: The largest correlation that has a finite z.
 STRONGEST = 1 - 1e-15
 #: Slope, intercept and Pearson's correlation, and the ends of their intervals; (3,) each.
 Estimates = tuple[Floats, Floats, Floats]
 
 
-def line_intervals(x: Floats, y: Floats, resamples: int, seed: int, level: float) -> Estimates:
+def line_intervals(x: Floats, y: Floats, level: float) -> Estimates:
     """Slope, intercept and correlation of points (n,), (n,) with their intervals."""
     found = scipy.stats.linregress(x, y)
     estimate = np.array([found.slope, found.intercept, found.rvalue])
     away, left = x - x.mean(), residuals(x, y)
     slope_error = np.sqrt(((away * left) ** 2).sum()) / (away**2).sum()
     reach = np.append(student(len(x), level) * slope_error, reaches(x, y, np.zeros(1), level))
-    low, high = _correlation_ends(x, y, float(estimate[2]), resamples, seed, level)
+    low, high = _correlation_ends(x, y, float(estimate[2]), level)
     return estimate, np.append(estimate[:2] - reach, low), np.append(estimate[:2] + reach, high)
 
 
@@ -70,9 +68,7 @@ def variances(x: Floats, left: Floats, weights: Floats, at: Floats) -> Floats:
     return found
 
 
-def _correlation_ends(
-    x: Floats, y: Floats, r: float, resamples: int, seed: int, level: float
-) -> tuple[float, float]:
+def _correlation_ends(x: Floats, y: Floats, r: float, level: float) -> tuple[float, float]:
     if abs(r) > STRONGEST:  # perfect, but for rounding: no width
         return r, r
     n, z = len(x), float(np.arctanh(r))
@@ -82,37 +78,7 @@ def _correlation_ends(
     spreads = (n - shrunk * u**2) * (n - shrunk * v**2)
     without = (n * r - shrunk * u * v) / np.sqrt(np.maximum(spreads, 1e-30))
     without = np.arctanh(np.clip(without, -STRONGEST, STRONGEST))
-    error = np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
-    errors_away = student(n, level)
-    if n >= FEWEST_RESAMPLED:
-        errors_away = _studentised_quantile(u, v, z, resamples, seed, level)
-    reach = min(errors_away * error, 2 * float(np.arctanh(STRONGEST)))
+    jackknife = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
+    normal = float(ndtri((1 + level) / 2)) / np.sqrt(n - 3)
+    reach = min(max(student(n, level) * jackknife, normal), 2 * float(np.arctanh(STRONGEST)))
     return min(float(np.tanh(z - reach)), r), max(float(np.tanh(z + reach)), r)
-
-
-def _studentised_quantile(
-    u: Floats, v: Floats, z: float, resamples: int, seed: int, level: float
-) -> float:
-    """Return how many of their own standard errors a share `level` of the resamples' z stay within.
-
-    u and v (n,) are standardised. The standard error is that of the correlation's influence
-    function; a resample of one or two different points has none.
-    """
-    n, distances = len(u), []
-    for counts in draws(n, resamples, seed):
-        shares = counts / n
-        with np.errstate(divide="ignore", invalid="ignore"):
-            a, b = (_standardised(column, shares) for column in (u, v))
-            r = np.clip((shares * a * b).sum(axis=1), -STRONGEST, STRONGEST)
-            influence = a * b - r[:, None] / 2 * (a**2 + b**2)
-            error = np.sqrt((shares * influence**2).sum(axis=1) / (n - 2)) / (1 - r**2)
-            away = np.abs(np.arctanh(r) - z) / error
-        distances.append(np.where(np.isnan(away), np.inf, away))
-    return float(np.quantile(np.concatenate(distances), level, method="higher"))
-
-
-def _standardised(column: Floats, shares: Floats) -> Floats:
-    """(b, n) the points (n,) less the mean of each resample, over its standard deviation."""
-    away = column - (shares @ column)[:, None]
-    scaled: Floats = away / np.sqrt((shares * away**2).sum(axis=1))[:, None]
-    return scaled

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
+from scipy.special import fdtrc, stdtrit
 
 from anynet_study.analysis.apr.bootstrap import (
     Resampled,
@@ -29,13 +29,10 @@ from anynet_study.core.metrics import check_level, widened
 
 #: Where the ICC is as good as -1, which has no place on Fisher's scale.
 SMALLEST_ICC = 1e-9 - 1
-#: Fewer architectures that were trained twice do not tell the noise of others; unless they were
-#: trained so many times more on average, and the noise is taken to be alike.
-MANY_REPEATED, OFTEN = 10, 9
 KEYS = ["dataset", "architecture", "replicate"]
 CEILINGS = [
     *("dataset", "architectures", "replicates", "within_std", "between_std"),
-    *("icc", "icc_low", "icc_high", "ceiling"),
+    *("icc", "icc_low", "icc_high", "ceiling", "p"),
 ]
 CORRECTED = [
     *("source", "target", "estimate", "low", "high", "icc_source", "icc_target"),
@@ -53,20 +50,25 @@ def noise_ceiling(
     `replicates` is long: architecture, dataset, replicate, error (percent; NaN is left out).
     Architectures with a single run count towards the variance between architectures. Returns
     DataFrame[dataset, architectures, replicates, within_std, between_std, icc, icc_low, icc_high,
-    ceiling]; `replicates` is the number of runs in all. The standard deviations are of the errors,
-    from the variance components of the analysis of variance (a negative one shows as 0). `icc` is
-    the reliability of what `method` correlates: of the errors with "pearson", else of their ranks,
-    where each run has the share of the others' first runs on the dataset that err less
-    (`reliabilities`).
+    ceiling, p]; `replicates` is the number of runs in all. The standard deviations are of the
+    errors, from the variance components of the analysis of variance (a negative one shows as 0).
+    `icc` is the reliability of what `method` correlates: of the errors with "pearson", else of
+    their ranks, where each run has the share of the others' first runs on the dataset that err
+    less (`reliabilities`).
 
     Its interval is Fisher's: on the scale z = artanh(icc), Student's t of the m architectures that
     were trained twice or more, with the jackknife's standard error over architectures, which holds
     for skewed effects and outliers too (Arvesen and Schmitz, "Robust procedures for variance
     component problems using the jackknife", 1970). As few often show too little of the noise, it
-    is at least that of m pairs of normal errors, 1 / sqrt(m - 3/2) (Fisher, "Statistical Methods
-    for Research Workers", 1925). With m = 1 the interval is -1 to 1. Nominal 95% ones of ranks held
-    the truth in 93% to 97% of simulated studies (`benchmarks/coverage.py`: normal and lognormal
-    effects, runs that guess); those of errors ("pearson") of normal effects only.
+    is at least that of normal errors, 1 / sqrt(f - 3/2) with f degrees of freedom within
+    architectures, as of f pairs (Fisher, "Statistical Methods for Research Workers", 1925). With
+    m = 1 the interval is -1 to 1. Nominal 95% ones of ranks held the truth in 93% to 97% of
+    simulated studies (`benchmarks/coverage.py`: normal and lognormal effects, runs that guess);
+    those of errors ("pearson") of normal effects only.
+
+    `p` is of the F-test of the ranks of all runs, that architectures do not differ at all (one-way
+    analysis of variance; Conover and Iman, "Rank transformations as a bridge between parametric and
+    nonparametric statistics", 1981). It also tells where few architectures have many runs.
 
     `ceiling` = sqrt(icc, clipped to 0..1) bounds the correlation of single-run errors with a
     partner that is measured without noise (exactly of Pearson's r, nearly of Spearman's rho).
@@ -91,13 +93,13 @@ def noise_ceiling(
             icc = _reliability(part, table.index, method, 0, 0)
             parts = _components(np.ones((1, len(table))), table)
             within, between = (float(np.sqrt(max(part.item(), 0.0))) for part in parts)
-            value, low, high = _icc_interval(icc, repeated, level)
-            if repeated < MANY_REPEATED and len(part) - len(table) >= OFTEN * repeated:
-                value, low, high = _icc_of_alike_noise(part, method, level)
+            freedom = int((table["count"] - 1).sum())
+            value, low, high = _icc_interval(icc, repeated, freedom, level)
             row = {"dataset": dataset, "architectures": len(table), "replicates": len(part)}
             row |= {"within_std": within, "between_std": between, "icc": value}
             row |= {"icc_low": low, "icc_high": high}
-            rows.append(row | {"ceiling": float(np.sqrt(np.clip(value, 0.0, 1.0)))})
+            row |= {"ceiling": float(np.sqrt(np.clip(value, 0.0, 1.0))), "p": no_difference(part)}
+            rows.append(row)
     result = pd.DataFrame(rows, columns=CEILINGS)
     return with_attrs(result, level, method, n=result["architectures"].max() if rows else 0)
 
@@ -134,7 +136,22 @@ def reliabilities(
     return found
 
 
-def _icc_interval(icc: Resampled, repeated: int, level: float) -> tuple[float, float, float]:
+def no_difference(runs: pd.DataFrame) -> float:
+    """p of the F-test of ranks of runs (architecture, error) that no two architectures differ."""
+    ranks = scipy.stats.rankdata(runs["error"])
+    table = _grouped(runs.assign(error=ranks))
+    counts, means = table["count"].to_numpy(float), table["mean"].to_numpy()
+    between, within = len(table) - 1, len(ranks) - len(table)
+    over = (counts * (means - ranks.mean()) ** 2).sum()
+    left = ((ranks - ranks.mean()) ** 2).sum() - over
+    if left <= 1e-9 * max(over, 1e-300):
+        return 0.0 if over > 0 else np.nan
+    return float(fdtrc(between, within, over / between / (left / within)))
+
+
+def _icc_interval(
+    icc: Resampled, repeated: int, freedom: int, level: float
+) -> tuple[float, float, float]:
     """The ICC, within -1 to 1, and the ends of its interval; `noise_ceiling` says how."""
     # With few repeated, it can lie beyond what a correlation can be.
     value, left_out = float(np.clip(icc.estimate[0], -1, 1)), icc.jackknife[0]
@@ -144,36 +161,10 @@ def _icc_interval(icc: Resampled, repeated: int, level: float) -> tuple[float, f
     # No noise at all stands for what a rank correlation of so many pairs cannot tell from it.
     inside = max(value, SMALLEST_ICC) if value < 1 else 1 - 6 / (pairs * (pairs**2 - 1))
     error = np.sqrt((len(left_out) - 1) * left_out.var()) / (1 - inside**2)
-    error = max(error, 1 / np.sqrt(pairs - 1.5))
+    error = max(error, 1 / np.sqrt(max(freedom, 2) - 1.5))
     reach = np.nan_to_num(stdtrit(repeated - 1, (1 + level) / 2) * error, nan=np.inf)
     ends = np.tanh(np.arctanh(inside) + reach * np.array([-1, 1]))
     return value, float(min(ends[0], value)), float(max(ends[1], value))
-
-
-def _icc_of_alike_noise(
-    runs: pd.DataFrame, method: Method, level: float
-) -> tuple[float, float, float]:
-    """The ICC and its interval where the noise of a few architectures stands for that of all.
-
-    Of ranks, the noise is that of the architectures' first runs with each deviation that was seen.
-    """
-    grouped = runs.groupby("architecture")["error"]
-    counts, first = grouped.transform("count").to_numpy(), grouped.first().to_numpy()
-    often, freedom = counts > 1, len(runs) - len(first)
-    away = (runs["error"] - grouped.transform("mean")).to_numpy()[often]
-    away = away * np.sqrt(len(away) / freedom)
-    values, within = first, float((away**2).mean())
-    if method != "pearson":
-        rising = np.sort(first)
-        values = scipy.stats.rankdata(first) / len(first)
-        places = np.searchsorted(rising, first[:, None] + away) / len(first)
-        within = float(places.var(axis=1).mean())
-    total, tail = float(values.var(ddof=1)), (1 - level) / 2
-    if not total:
-        return (np.nan,) * 3
-    noisy = scipy.stats.f.ppf([1 - tail, tail], len(first) - 1, freedom) * within / total
-    value, low, high = (float(np.clip(1 - it, -1, 1)) for it in (within / total, *noisy))
-    return value, low, high
 
 
 def first_runs(replicates: pd.DataFrame) -> pd.DataFrame:
@@ -230,7 +221,7 @@ def _grouped(runs: pd.DataFrame) -> pd.DataFrame:
 def _reliability(
     runs: pd.DataFrame, architectures: pd.Index, method: Method, resamples: int, seed: int
 ) -> Resampled:
-    """Of one dataset, whose runs are in order of their replicates."""
+    """Estimate the reliability of one dataset, whose runs are in order of their replicates."""
     if method != "pearson":
         errors, first = runs["error"], runs.groupby("architecture")["error"].first()
         own = runs["architecture"].map(first).astype(float)  # of categories it would be one

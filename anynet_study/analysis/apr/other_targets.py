@@ -206,7 +206,7 @@ class Columns:
         return self.units[target].to_numpy(), self.units[self.source].to_numpy(), others
 
     def within(self) -> dict[str, tuple[Floats, Floats]]:
-        """Of the datasets with replicates: squares within architectures (n,), and their freedom."""
+        """Sums of squares within architectures (n,) and degrees of freedom (n,), by dataset."""
         found: dict[str, tuple[Floats, Floats]] = {}
         if self.runs is not None:
             for dataset, part in self.runs.groupby("dataset"):
@@ -219,7 +219,7 @@ class Columns:
         return found
 
     def reliabilities(self, method: Method, resamples: int, seed: int) -> dict[str, Resampled]:
-        """Of the columns with replicates."""
+        """Return the reliability of each column with replicates."""
         assert self.runs is not None
         return reliabilities(self.runs, self.units.index, method, resamples, seed)
 

@@ -222,7 +222,7 @@ def _said(
 
 
 def _measured_iccs(plan: Plan, icc: float, studies: int, seed: int) -> list[tuple[Floats, Floats]]:
-    """Of each study, the ICCs (targets, 2) that its replicates show, and their lower ends.
+    """Draw, for each study, the ICCs (targets, 2) that its replicates show, and their lower ends.
 
     As `noise_ceiling` has them of normal errors: on Fisher's scale, of so many pairs of runs. NaN
     without replicates; where there is no noise, they show hardly any.

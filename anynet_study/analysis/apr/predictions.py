@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anynet_study.analysis.apr.correlations import adjust
 from anynet_study.analysis.apr.options import with_attrs
-from anynet_study.core.errors import DoesNotApplyError, UserError
+from anynet_study.core.errors import DoesNotApplyError, UserError, counted
 from anynet_study.core.metrics import binomial_interval, check_level
 
 #: In predictions and labels: not there (as in results stores).
@@ -90,11 +90,13 @@ def mcnemar(
         if absent := [name for name in correct.index if name not in original.index]:
             raise DoesNotApplyError(f"original: no model {absent[0]}")
         result["order"] = _order(mcnemar(original.loc[correct.index]), result, level)
-    return with_attrs(result, n=len(right), tests=f"the {len(result)} pairs of the table")
+    return with_attrs(
+        result, n=len(right), tests=f"the {counted(len(result), 'pair')} of the table"
+    )
 
 
 def _order(first: pd.DataFrame, second: pd.DataFrame, level: float) -> NDArray[Any]:
-    """Of results of `mcnemar` on two test sets: whether the pairs keep their order."""
+    """Tell by results of `mcnemar` on two test sets whether each pair keeps its order."""
     product = np.sign(first["difference"]) * np.sign(second["difference"])
     sure = (first["p_holm"] < 1 - level) & (second["p_holm"] < 1 - level)
     words = np.select([product > 0, product < 0], ["same", "changed"], "tied")

@@ -217,7 +217,7 @@ def _expected(n: int, k: int, keep: Keep) -> Floats:
 
 
 def _measured(proxy: Floats, target: Floats, k: int, keep: Keep) -> dict[str, float]:
-    """Of the first k of (n,) by the proxy: their error on the target, random ones', the least."""
+    """Return errors on the target: of the proxy's first k of (n,), of random ones, the least."""
     rising = np.sort(target)
     random = best_of_random(rising, k) if keep == "best" else float(target.mean())
     return {

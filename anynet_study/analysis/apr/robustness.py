@@ -39,11 +39,9 @@ def robustness_lines(
     base: str,
     groups: pd.Series,
     scale: Scale = "logit",
-    resamples: int = 10_000,
-    seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Of each group of architectures, a line of every shift on the base accuracy (paper 5).
+    """Fit, for each group of architectures, a line of every shift on the base accuracy (paper 5).
 
     `accuracies` in percent, architectures x test sets; shifts are all but the base. `groups` names
     each architecture's group, such as its recipe or family, NaN where it has none. Lines of
@@ -55,7 +53,7 @@ def robustness_lines(
     than one shift, `attrs["averages"]` has one row for each group, a dict with these columns but
     for `shift`: of the mean accuracy over the shifts.
     """
-    check_level(level, resamples, seed)
+    check_level(level)
     table, names = checked_table(accuracies, base, None)
     shown = table.assign(**{AVERAGE: table[names].mean(axis=1, skipna=False)})
     shifts = [*names, AVERAGE][: len(names) + (len(names) > 1)]
@@ -65,7 +63,7 @@ def robustness_lines(
         for shift in shifts:
             both = own[[base, shift]].dropna()
             row: dict[str, object] = {"group": str(group), "shift": shift, "n": len(both)}
-            row |= fit_row(both[base], both[shift], scale, resamples, seed, level)
+            row |= fit_row(both[base], both[shift], scale, level)
             rows.append({**row, "accuracy": both[shift].mean()})
     columns = ["group", "shift", "n", "accuracy", *ENDS, "excluded", "note"]
     result, averages = _without_average(pd.DataFrame(rows).reindex(columns=columns))
@@ -262,9 +260,7 @@ def _fit(
     if images is not None:
         sizes = image_count(images, base), image_count(images, shift)
     try:
-        # Resamples are for the correlation's interval, and the line alone is wanted.
-        fewest = int(np.ceil(2 / (1 - level)))
-        return linear_fit(fitted[base], fitted[shift], scale, fewest, level=level, images=sizes)
+        return linear_fit(fitted[base], fitted[shift], scale, level, sizes)
     except DoesNotApplyError as error:
         text = str(error).removeprefix("fit: ")
         raise DoesNotApplyError(f"baseline: no fit of {shift} on {base}: {text}") from None

@@ -47,7 +47,7 @@ def simultaneous(statistics: Resampled, level: float) -> tuple[Floats, Floats]:
 
 
 def largest_deviation(draws: Floats, level: float) -> float:
-    """So many standard errors off are all p statistics at most, in `level` of draws (p, b)."""
+    """The standard errors within which all p statistics lie in a share `level` of draws (p, b)."""
     errors = draws.std(axis=1, keepdims=True)
     away = np.abs(draws - draws.mean(axis=1, keepdims=True))
     standardised = np.divide(away, errors, out=np.zeros_like(away), where=errors > 0)

@@ -85,7 +85,7 @@ def transfer_fits(
         for models, chosen in groups.items():
             both = table.loc[chosen, [source, target]].dropna()
             row: dict[str, Any] = {"target": target, "models": models, "n": len(both)}
-            row |= fit_row(both[source], both[target], scale, resamples, seed, level)
+            row |= fit_row(both[source], both[target], scale, level)
             if baseline is not None:
                 own = table.loc[baseline].where(table.loc[baseline] > 0)
                 unit = own[source] / own[target]
@@ -109,8 +109,6 @@ def covariate_fits(
     covariate: pd.Series,
     groups: Mapping[str, pd.Series],
     ranges: Mapping[str, tuple[float, float]] | None = None,
-    resamples: int = 10_000,
-    seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
     """Linear fits of each column on the logarithm of a covariate, such as the number of parameters.
@@ -121,7 +119,7 @@ def covariate_fits(
     slope is in points for a tenfold covariate. Raises UserError for a covariate that is not
     positive.
     """
-    check_level(level, resamples, seed)
+    check_level(level)
     first, *others = scores.columns
     table = normalised(scores, first, others, ranges) if others else check_errors(scores, 0)
     values = covariate.reindex(table.index).astype(float)
@@ -133,7 +131,7 @@ def covariate_fits(
             both = pd.DataFrame({"x": np.log10(values), "y": table[target]})
             both = both[chosen.reindex(both.index, fill_value=False)].dropna()
             row: dict[str, object] = {"target": target, "models": models, "n": len(both)}
-            rows.append(row | fit_row(both["x"], both["y"], "linear", resamples, seed, level))
+            rows.append(row | fit_row(both["x"], both["y"], "linear", level))
     columns = ["target", "models", "n", *ENDS, "excluded", "note"]
     return with_attrs(pd.DataFrame(rows).reindex(columns=columns), level, "pearson", scale="linear")
 
@@ -172,13 +170,11 @@ def fit_row(
     x: pd.Series,
     y: pd.Series,
     scale: Scale,
-    resamples: int,
-    seed: int,
     level: float,
 ) -> dict[str, object]:
     """A `linear_fit` as a row of a table; of no fit only a `note` that says why, "" otherwise."""
     try:
-        fit = linear_fit(x, y, scale, resamples, seed, level)
+        fit = linear_fit(x, y, scale, level)
     except DoesNotApplyError as error:
         return {"note": str(error).removeprefix("fit: ")}
     return {**fit.row(), "note": ""}

@@ -24,8 +24,6 @@ from anynet_study.core.errors import DoesNotApplyError
 #: Beyond so many points their error bars hide them.
 MANY_BARS = 80
 LINE: dict[str, Any] = {"linewidth": 1.2, "zorder": 3}
-#: Of a line whose correlation's interval is not shown.
-FEWEST_RESAMPLES = 100
 BASELINE_LOOKS: dict[str, dict[str, Any]] = {
     "baseline architecture": {"color": style.BLUE, "marker": "o", "markeredgewidth": 0},
     "other": {"color": style.ORANGE, "marker": "^", "markeredgewidth": 0},
@@ -113,7 +111,6 @@ def transfer_grid(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     spline: bool = False,
     scale: Scale = "linear",
-    resamples: int = 2_000,
     images: Mapping[str, int] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> Figure:
@@ -139,7 +136,7 @@ def transfer_grid(
         for name, (colour, chosen) in groups.items():
             part = both[chosen.reindex(both.index)]
             try:
-                fit = linear_fit(part[source], part[target], scale, resamples)
+                fit = linear_fit(part[source], part[target], scale)
             except DoesNotApplyError as error:
                 titles.append(f"{name}: no line, {str(error).removeprefix('fit: ')[:38]}")
                 continue
@@ -195,7 +192,7 @@ def covariate_grid(
         for name, chosen in groups.items():
             part = both[chosen.reindex(both.index, fill_value=False)]
             try:
-                fit = linear_fit(np.log10(part["x"].astype(float)), part["y"], "linear", 100)
+                fit = linear_fit(np.log10(part["x"].astype(float)), part["y"], "linear")
             except DoesNotApplyError:
                 titles.append(f"{name}: no line")
                 continue
@@ -293,7 +290,7 @@ def _draw_group(axes: Axes, rows: pd.DataFrame, colour: str) -> None:
     """Draw the line through the architectures of a group, where they allow one."""
     inside = rows[rows["accuracy"].between(0, 100, inclusive="neither")]
     try:
-        region = linear_fit(inside["base"], inside["accuracy"], "logit", FEWEST_RESAMPLES).region()
+        region = linear_fit(inside["base"], inside["accuracy"], "logit").region()
     except DoesNotApplyError:
         return
     axes.plot(region["x"], region["y"], color=colour, linewidth=1.1)
@@ -316,10 +313,10 @@ def _draw_bars(axes: Axes, points: pd.DataFrame) -> None:
 
 
 def _draw_line(axes: Axes, region: pd.DataFrame, colour: str) -> None:
+    """Draw a line and its region, of that what lies in 0 to 100%, as all that it is of."""
     axes.plot(region["x"], region["y"], color=colour, **LINE)
-    axes.fill_between(
-        region["x"], region["low"], region["high"], color=colour, alpha=0.25, linewidth=0
-    )
+    low, high = (region[end].clip(0, 100) for end in ("low", "high"))
+    axes.fill_between(region["x"], low, high, color=colour, alpha=0.25, linewidth=0)
 
 
 def _draw_spline(axes: Axes, both: pd.DataFrame, source: str, target: str) -> None:

@@ -97,7 +97,7 @@ def without_ids(text: str) -> str:
 
 
 def _told_apart(names: list[str], text: str, limit: int) -> dict[str, str]:
-    """These names, which are all shortened to `text`, by a label of its own for each."""
+    """Give each of some names a label of its own; all of them are shortened to `text`."""
     if len(names) == 1:
         return {text: names[0]}
     begin = _common(names)

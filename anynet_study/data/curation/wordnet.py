@@ -87,11 +87,11 @@ class WordNet:
         return words if _NUMBER.fullmatch(term) else (term, *words)
 
     def describe(self, synset: str) -> str:
-        """Its words and its gloss: `cat, true cat: feline mammal usually ...`."""
+        """Return a synset's words and gloss: `cat, true cat: feline mammal usually ...`."""
         return f"{', '.join(self.synsets[synset].words)}: {self.synsets[synset].gloss}"
 
     def above(self, synsets: Sequence[str]) -> set[str]:
-        """These synsets and everything above them (hypernyms), along every path."""
+        """Return some synsets and everything above them (hypernyms), along every path."""
         found, open_ones = set(synsets), list(synsets)
         while open_ones:
             for parent in self.synsets[open_ones.pop()].parents:
@@ -110,7 +110,7 @@ class WordNet:
 
 
 def siblings(wordnet: WordNet, classes: Sequence[str], others: Sequence[str]) -> list[int]:
-    """Of each class the number of `others` with a parent in common (paper 4, Figure 7).
+    """Count, for each class, the `others` that share a parent with it (paper 4, Figure 7).
 
     A class is no sibling of itself.
     """

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, first_line
 from anynet_study.core.files import open_regular
 from anynet_study.data.packed.digests import check_files, has_digests, write_digests
 from anynet_study.data.packed.form import (
@@ -81,7 +81,9 @@ class PackedDataset:
         try:
             write_digests(folder)
         except OSError as error:
-            told += f"; as no digests can be written ({error}), this is found out each time"
+            told += (
+                f"; as no digests can be written ({first_line(error)}), this is found out each time"
+            )
         print(f"{folder}: {told}", file=sys.stderr)
         return dataset
 
@@ -154,7 +156,7 @@ class PackedDataset:
             try:
                 self._jpeg_images[split] = JpegImages(self.folder, split, self.form)
             except (OSError, ValueError) as error:
-                raise damaged(self.folder, str(error)) from error
+                raise damaged(self.folder, first_line(error)) from error
         return self._jpeg_images[split]
 
     @cached_property
@@ -223,5 +225,5 @@ class PackedDataset:
             open_regular(path).close()
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # the parser of headers raises nearly anything
-            raise damaged(path, str(error)) from error
+            raise damaged(path, first_line(error)) from error
         return array

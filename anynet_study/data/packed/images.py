@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.core.errors import first_line
 from anynet_study.core.files import open_regular
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.meta import Split, damaged
@@ -38,7 +39,7 @@ class Images(Protocol):
 
 
 def stored_bytes(images: Images) -> Iterator[memoryview]:
-    """Of what `stored_images` gives, each image as it is stored: its pixels or its file."""
+    """Yield each image of `stored_images` as it is stored: its pixels or its file."""
     if isinstance(images, JpegImages):
         return images.files()
     return (np.ascontiguousarray(image).data for image in images)
@@ -76,7 +77,7 @@ class JpegImages:
                 numbers = range(reader.num_record_batches)
                 batches += [reader.get_batch(number).column(0) for number in numbers]
             except (pa.ArrowException, ValueError) as error:
-                raise ValueError(f"{path.name}: {error}") from error
+                raise ValueError(f"{path.name}: {first_line(error)}") from error
         self._files = pa.chunked_array(batches, pa.binary())
 
     @property
@@ -132,4 +133,6 @@ class JpegImages:
         try:
             return decode_stored(self.file(row), self._form)
         except (OSError, ValueError, SyntaxError) as error:
-            raise damaged(self._folder, f"{self._split} image {row}: {error}") from error
+            raise damaged(
+                self._folder, f"{self._split} image {row}: {first_line(error)}"
+            ) from error

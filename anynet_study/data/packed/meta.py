@@ -1,6 +1,5 @@
 """`meta.json` of a packed dataset: what it holds, where it comes from, what was left out."""
 
-import errno
 import hashlib
 import json
 import os
@@ -11,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from anynet_study.core.errors import UnreadableError, UserError
+from anynet_study.core.errors import UnreadableError, UserError, keeps_from_reading
 from anynet_study.core.files import read_regular
 from anynet_study.data.packed.form import Form, Store
 
@@ -148,13 +147,14 @@ def read_meta(path: Path) -> Meta:
 
 
 def damaged(path: Path, reason: str) -> UnreadableError:
-    """The error for a packed dataset that is not as it was written; of a disk that fails, that.
+    """The error for a packed dataset that is not as it was written.
 
-    To be raised where that which shows it is handled.
+    Of a disk that fails, or a file that may not be read, that. To be raised where that which shows
+    it is handled.
     """
     failed = sys.exc_info()[1]
-    if isinstance(failed, OSError) and failed.errno == errno.EIO:
-        told = os.strerror(errno.EIO)
+    if isinstance(failed, OSError) and keeps_from_reading(failed):
+        told = os.strerror(failed.errno or 0)
         return UnreadableError(f"{path}: cannot be read ({told}); the file itself may be whole")
     line = reason.splitlines()[0] if reason else "unreadable"
     return UnreadableError(

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.core.errors import WorkFailedError
+from anynet_study.core.errors import WorkFailedError, keeps_from_reading
 from anynet_study.data.packed.form import Form, moments_of
 from anynet_study.data.packed.jpeg import stored_jpeg
 from anynet_study.data.source.encoded import (
@@ -167,6 +167,8 @@ def decode_chunk(
         try:
             content, file = _decode(decoder, image, form, pixels[len(contents)])
         except (UnreadableImageError, OSError, ValueError) as error:
+            if keeps_from_reading(error):  # the image may be whole
+                raise
             broken[place] = str(error)
             continue
         contents.append(content)

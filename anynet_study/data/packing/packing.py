@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.core.errors import UserError, printable
+from anynet_study.core.errors import UserError, printable, size_of
 from anynet_study.core.files import write_text
 from anynet_study.core.progress import progress
 from anynet_study.data.packed.dataset import Labels, class_counts
@@ -250,9 +250,9 @@ def choose_store(option: StoreOption, images: int, size: int, folder: Path) -> S
     raw, jpeg = _bytes("raw", images, size), _bytes("jpeg", images, size)
     if raw <= min(RAW_BYTES, free) or jpeg > min(raw, free):
         return "raw"
-    why = f"more than {_size(RAW_BYTES)}" if raw > RAW_BYTES else f"only {_size(free)} are free"
+    why = f"more than {size_of(RAW_BYTES)}" if raw > RAW_BYTES else f"only {size_of(free)} are free"
     print(
-        f"{_size(raw)} of pixels, {why}: stored as JPEG files (--store raw keeps pixels)",
+        f"{size_of(raw)} of pixels, {why}: stored as JPEG files (--store raw keeps pixels)",
         file=sys.stderr,
     )
     return "jpeg"
@@ -263,10 +263,6 @@ def check_space(store: Store, images: int, size: int, folder: Path) -> None:
     needed, free = _bytes(store, images, size), shutil.disk_usage(folder).free
     if needed > free:
         raise UserError(
-            f"{folder.parent.parent}: {_size(needed)} needed, {_size(free)} free; "
+            f"{folder.parent.parent}: {size_of(needed)} needed, {size_of(free)} free; "
             "free some, or use another disk ($ANYNET_DATA) or a smaller --size"
         )
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.2f} MB"

@@ -57,7 +57,7 @@ class _Batch:
 
 
 class _Form(NamedTuple):
-    """One of the two forms: how its files are called, and what reads them."""
+    """A form in which CIFAR is published: how its files are called, and what reads them."""
 
     layout: str
     suffix: str

@@ -102,7 +102,7 @@ class Listing:
         return cls(layout, root.path, classes, train, test, root.count() - used, **more)
 
     def class_names(self, example: Example) -> list[str]:
-        """Its class, and its further ones."""
+        """List the class of an example, and its further ones."""
         return [self.classes[label] for label in (example.label, *example.also)]
 
     def encoded(self, source: Source | None, example: Example) -> Encoded:

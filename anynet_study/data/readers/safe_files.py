@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.core.errors import UserError, first_line
+from anynet_study.core.errors import UserError, first_line, keeps_from_reading
 from anynet_study.core.sheets import (
     JSON_LINES,
     NO_WIDTH,
@@ -127,7 +127,9 @@ def columns_of(source: Source, name: str) -> list[str]:
     try:
         start = Member(member.file, member.offset, min(HEADER_BYTES, member.length()))
         return parse_csv(name, start.read(HEADER_BYTES).partition(b"\n")[0]).names
-    except (OSError, UserError):
+    except (OSError, UserError) as error:
+        if keeps_from_reading(error):
+            raise
         return []
 
 

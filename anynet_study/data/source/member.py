@@ -2,7 +2,10 @@
 
 import io
 import os
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from anynet_study.core.files import open_regular
 
 
 class Member(NamedTuple):
@@ -18,11 +21,11 @@ class Member(NamedTuple):
         return os.stat(self.file).st_size if self.size is None else self.size
 
     def read(self, most: int) -> bytes:
-        """All bytes; ValueError if they are more than `most`."""
+        """All bytes; ValueError if they are more than `most`, OSError if they cannot be read."""
         length = self.length()
         if length > most:
             raise ValueError(f"{length} bytes, more than {most} are not read")
-        with open(self.file, "rb", buffering=0) as file:
+        with open_regular(Path(self.file)) as file:
             file.seek(self.offset)
             return file.read(length)
 
@@ -31,7 +34,7 @@ class Window(io.RawIOBase):
     """A `Member` as an open file: nothing before or after its bytes can be read."""
 
     def __init__(self, member: Member) -> None:
-        self._file = open(member.file, "rb")  # noqa: SIM115  # closed by `close`
+        self._file = open_regular(Path(member.file))  # closed by `close`
         self._start, self._size = member.offset, member.length()
         self._position = 0
 

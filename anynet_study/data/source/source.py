@@ -3,12 +3,12 @@
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, keeps_from_reading
 from anynet_study.core.progress import progress
 from anynet_study.data.source import parquet
 from anynet_study.data.source.archives import Budget, archive_stem, is_archive, unpack
@@ -134,9 +134,12 @@ class Source:
 
     def _starts_as_image(self, name: str) -> bool:
         member = self.member(name)
-        with suppress(OSError):
+        try:
             return _IMAGE.match(member._replace(size=min(16, member.length())).read(16)) is not None
-        return False
+        except OSError as error:
+            if keeps_from_reading(error):
+                raise
+            return False
 
     def archives(self) -> list[str]:
         """Archives in it, by path; without those whose extracted folder is beside them."""

@@ -20,6 +20,7 @@ from math import inf
 from pathlib import Path
 from typing import Literal
 
+from anynet_study.core.files import read_regular
 from anynet_study.engine.dispatch.worker_state import (
     SILENT,
     Said,
@@ -96,9 +97,9 @@ class Claimed:
 
     @classmethod
     def read(cls, path: Path) -> "Claimed":
-        """Of one that was given up just now, or never written whole: only its own name."""
+        """Read a claim; one that was given up just now, or not written whole, has no job's id."""
         with suppress(OSError, ValueError):
-            job_id, pid, mark = path.read_text(encoding="utf-8").splitlines()
+            job_id, pid, mark = read_regular(path).decode().splitlines()
             return cls(job_id, int(pid), mark)
         return cls(path.name)
 

@@ -16,6 +16,7 @@ from typing import Literal
 import psutil
 from filelock import FileLock
 
+from anynet_study.core.errors import first_line
 from anynet_study.core.files import write_text
 from anynet_study.engine.dispatch.slurm.commands import ask
 from anynet_study.engine.planning import gpu_here, gpus_here
@@ -322,7 +323,7 @@ def locks(folder: Path) -> ProbeResult:
                 return ProbeResult("locks", "work (only a courtesy)")
         except (OSError, NotImplementedError) as error:
             advice = "results do not need locks; never type two launches of a study at once"
-            return ProbeResult("locks", f"none: {error}", advice, "note")
+            return ProbeResult("locks", f"none: {first_line(error)}", advice, "note")
 
 
 def room(folder: Path) -> ProbeResult:

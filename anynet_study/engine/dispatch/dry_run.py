@@ -83,9 +83,9 @@ def begun_study(sweep: Sweep, population: Population, kept: KeptDatasets, site: 
     try:
         if study.population_file.exists():
             study.check_extends(population)
+        lost = recorded.lost(study.results)
     except UserError as error:
         return Begun(cost, refusal=str(error))
-    lost = recorded.lost(study.results)
     found = Begun(cost, refusal=lost_in_words(study, lost) if lost else "", damage=recorded.damage)
     if not reader.records:
         return found

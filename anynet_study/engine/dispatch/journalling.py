@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, first_line
 from anynet_study.core.files import replacing, sha256_of
 from anynet_study.core.provenance import code_version
 from anynet_study.data import DatasetView
@@ -196,12 +196,12 @@ def failure_of(
     function_digest: str = "",
 ) -> RunRecord:
     """The row of a run that raised `error`: a failure is a record too."""
-    name = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+    name = "" if isinstance(error, UserError) or not str(error) else f"{type(error).__name__}: "
     return RunRecord(
         **_common(run, engine, backend),
         status="failed",
         failure_kind=classify(error),
-        message=f"{name}{error}".splitlines()[0][:500],
+        message=f"{name}{first_line(error)}"[:500],
         error=float("nan"),
         seconds=seconds,
         started=time.time() - seconds,

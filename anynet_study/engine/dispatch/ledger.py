@@ -161,12 +161,12 @@ class Submission(BaseModel):
         return self.tasks or (() if self.runs is None else (self.runs,))
 
     def jobs(self) -> Iterator[SubmittedJob]:
-        """Its jobs, once their ids are known."""
+        """Yield the jobs of this submission, whose ids are known."""
         for number, run_ids in enumerate(self.all_runs):
             yield self.submitted(f"{self.job}_{number}" if self.array else self.job, run_ids)
 
     def submitted(self, job_id: str, run_ids: str) -> SubmittedJob:
-        """One of its jobs."""
+        """Return one job of this submission."""
         where = self.cluster, self.host, self.at
         return SubmittedJob(job_id, *where, run_ids, mark=self.mark, logs=self.logs)
 

@@ -111,7 +111,8 @@ def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool =
             there = sum(it.job.is_of_here for it in ledger.live_jobs(study))
             training.follow(max(0, min(local_workers(sweep) - there, len(todo))))
             again = retries(reader.read(), sweep.launch.attempts)
-            todo = reader.read().todo(plan, again) if reader.records > known else todo[:0]
+            # Those that were there without us may have ended with a launcher that was killed.
+            todo = reader.read().todo(plan, again) if reader.records > known or there else todo[:0]
     left = reader.read().todo(plan)
     if left:
         raise WorkFailedError(

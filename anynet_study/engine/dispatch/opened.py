@@ -119,8 +119,11 @@ class OpenStudy:
         return self.sweep.changes_since(self.folder.sweep())
 
     def check_journals(self, recorded: Recorded) -> None:
-        """Raise UserError where the study's store has runs or evaluations that no journal has."""
-        if lost := recorded.lost(self.folder.results):
+        """Raise UserError where the study's store has runs or evaluations that no journal has.
+
+        And as `Recorded.lost`.
+        """
+        if lost := recorded.lost(self.folder.results, self.plan):
             raise UserError(lost_in_words(self.folder, lost))
 
     def older_meaning(self, recorded: Recorded) -> str:

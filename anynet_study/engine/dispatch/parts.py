@@ -25,7 +25,7 @@ def write_parts(
     They hold all but the images. Runs that start from others are with these, or with their weights.
     `asked`: the failed runs that are tried again. Raises UserError where there are parts already.
     """
-    parts = study.folder.folder / "parts"
+    parts = study.folder.parts
     if parts.exists():
         raise UserError(
             f"{parts}: the study is in parts already; collect their journals (anynet-study collect "

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anynet_study.core import arrow
+from anynet_study.core.errors import UserError
 from anynet_study.engine.dispatch.worker_state import SILENT
 from anynet_study.engine.planning import Plan, PlannedRun
 from anynet_study.store import (
@@ -98,9 +99,18 @@ class Recorded:
         """Read the journals of a study; a folder that is not there holds none."""
         return JournalReader(journals).read()
 
-    def lost(self, results: Path) -> OnlyInStore:
-        """Return what a study's store has and its journals have not, as where they were removed."""
-        return only_in_store(results, self.runs, self.evaluations)
+    def lost(self, results: Path, plan: Plan | None = None) -> OnlyInStore:
+        """Return what a study's store has and its journals have not, as where they were removed.
+
+        Raises UserError or OSError where the store cannot be read, unless all runs of `plan` are
+        recorded: then nothing would be trained again.
+        """
+        try:
+            return only_in_store(results, self.runs, self.evaluations)
+        except (UserError, OSError):
+            if plan is not None and all(run_id in self.runs for run_id in plan.ids()):
+                return OnlyInStore()
+            raise
 
     def failed(self) -> dict[str, Failure]:
         """The last failure of every run that has not come to its end since."""

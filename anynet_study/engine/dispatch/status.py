@@ -134,6 +134,8 @@ class Status:
     backends: str = ""
     #: Whether workers come by themselves: `launch` starts none.
     by_workers: bool = False
+    #: Whether its runs were divided among folders that travel.
+    in_parts: bool = False
     #: Runs of tuned recipes that are planned when others have ended.
     awaited: int = 0
     #: What is wrong with journals, by name; and in words, what the store has and no journal.
@@ -162,8 +164,9 @@ def current_status(study: OpenStudy, reader: JournalReader) -> Status:
     now_there = study_status(study.plan, recorded, jobs, pace, now, calibrated)
     return replace(
         now_there,
-        only_in_store=str(recorded.lost(folder.results) or ""),
+        only_in_store=str(recorded.lost(folder.results, study.plan) or ""),
         by_workers=study.sweep.launch.cluster == "none",
+        in_parts=study.folder.parts.is_dir(),
     )
 
 

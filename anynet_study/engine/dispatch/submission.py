@@ -23,6 +23,7 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 from submitit.helpers import DelayedSubmission
 
 from anynet_study.core.errors import UserError, WorkFailedError
+from anynet_study.core.files import read_regular
 from anynet_study.engine.dispatch.executors import (
     CPUS,
     MAX_TIMEOUTS,
@@ -247,7 +248,7 @@ def submitted_by(executor: submitit.Executor, task: Task, count: int) -> list["s
 def _left_by_submitit(folder: Path, token: str) -> list[Path]:
     """Return what submitit wrote for jobs that were refused."""
     written = (path for path in folder.iterdir() if TEMPORARY.fullmatch(path.name))
-    return [path for path in written if token.encode() in path.read_bytes()]
+    return [path for path in written if token.encode() in read_regular(path)]
 
 
 def first_script(

@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 
 import torch
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, first_line
 from anynet_study.data import DatasetView
 from anynet_study.design_space import ForeignNetwork, Population
 from anynet_study.engine.dispatch.claims import Claims
@@ -519,7 +519,7 @@ class Worker:
         except Exception as error:
             self._leave_if_broken(error)
             # No failure of the run, whose result stays; another launch tries again.
-            reason = str(error).partition("\n")[0][:200]
+            reason = first_line(error)[:200]
             print(f"{run.run_id}: could not be evaluated further: {reason}", file=sys.stderr)
         return True
 

@@ -49,7 +49,7 @@ TABLE = TypeAdapter(tuple[Timed, ...])
 
 
 def file_name(gpu: str) -> str:
-    """Of the table of a model of GPU, in the folder `measured`."""
+    """Return the name of the table of a model of GPU, in the folder `measured`."""
     return re.sub(r"\W+", "_", gpu) + ".json"
 
 

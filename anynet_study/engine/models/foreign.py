@@ -273,7 +273,7 @@ def _operators(network: nn.Module, image: Tensor) -> tuple[list[Any], int]:
 
 
 def _shape(value: Any) -> list[int] | None:
-    """Of a tensor; None of other values."""
+    """Return the shape of a tensor; None for other values."""
     sizes = value.type().sizes() if value.type().kind() == "TensorType" else None
     return None if sizes is None else list(sizes)
 

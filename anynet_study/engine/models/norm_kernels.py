@@ -48,7 +48,7 @@ def _behind_relu(maps, mean, scale, shift, place, mask, RESIDUAL: tl.constexpr, 
 
 @triton.jit
 def _norm_of(mean_of, rstd_of, weight, bias, channel, here):
-    """Of each column the mean, 1 / sqrt(variance + eps), and the norm's factor and summand."""
+    """Load by column the mean, 1 / sqrt(variance + eps), and the norm's factor and summand."""
     mean = tl.load(mean_of + channel, mask=here, other=0.0)
     rstd = tl.load(rstd_of + channel, mask=here, other=0.0)
     scale = rstd * tl.load(weight + channel, mask=here, other=0.0)
@@ -57,7 +57,7 @@ def _norm_of(mean_of, rstd_of, weight, bias, channel, here):
 
 @triton.jit
 def _moments(x, first, last, column, here, columns, BM: tl.constexpr, BC: tl.constexpr):
-    """Of each column over these rows the mean, and the sum of squared distances from it.
+    """Compute for each column the mean of these rows, and the sum of squared distances from it.
 
     Of each row of the tile first (Welford 1962), and then of all (Chan, Golub and LeVeque 1983).
     """
@@ -91,7 +91,7 @@ def _by_norm(
     BM: tl.constexpr,
     BC: tl.constexpr,
 ):
-    """Of each column over these rows the gradients by the norm's weight, over rstd, and bias."""
+    """Sum over these rows, by column, the gradients by the norm's weight, over rstd, and bias."""
     of_weight = tl.zeros((BM, BC), tl.float32)
     of_bias = tl.zeros((BM, BC), tl.float32)
     for start in range(first, last, BM):
@@ -122,7 +122,7 @@ def _of_parts(numbers, part, channel, here, rows, per_part, folds, channels):
 def batch_statistics(
     x, means, squares, rows, columns, per_split, BM: tl.constexpr, BC: tl.constexpr
 ):
-    """Of each split and column the mean, and the sum of squared distances from it."""
+    """Compute for each split and column the mean, and the sum of squared distances from it."""
     column, here, split, first, last = _part(rows, columns, per_split, BC)
     mean, square = _moments(x, first, last, column, here, columns, BM, BC)
     tl.store(means + split * columns + column, mean, mask=here)
@@ -267,7 +267,7 @@ def sum_gradients(
     BM: tl.constexpr,
     BC: tl.constexpr,
 ):
-    """Of each split and column the gradients by the norm's weight and bias."""
+    """Compute for each split and column the gradients by the norm's weight and bias."""
     column, here, split, first, last = _part(rows, columns, per_split, BC)
     channel = _channel_of(column, columns, channels)
     mean, rstd, scale, shift = _norm_of(mean_of, rstd_of, weight, bias, channel, here)

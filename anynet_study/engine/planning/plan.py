@@ -117,7 +117,7 @@ class Prices:
     def of_setting(
         self, dataset: str, recipe: str, evaluations: tuple[str, ...] | None = None
     ) -> Sequence[float]:
-        """The same of each architecture of the population in a setting, (architectures,)."""
+        """The seconds of each architecture in a setting, (architectures,), counted as `of` does."""
         key = dataset, recipe, evaluations
         if key not in self._known:
             setting = self._settings[dataset, recipe]

@@ -38,7 +38,7 @@ def named(name: str, resolution: int, classes: int) -> AnyNetwork:
 
 
 def not_called(name: str, resolution: int, classes: int) -> AnyNetwork:
-    """As `named`, but a function of anybody's is not called: UserError says which it is."""
+    """Return what `named` does. Raises UserError where a stranger's function would be called."""
     if ":" in name and name.partition(":")[0] not in LIBRARIES:
         raise UserError(f"{name} is a function that would be called: look at it, then say --trust")
     return named(name, resolution, classes)

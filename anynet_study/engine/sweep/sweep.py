@@ -292,7 +292,7 @@ class Replicates(Strict):
 
 
 class _InOneLine(type(BaseModel)):  # type: ignore[misc]
-    """Of a sweep made in Python, mistakes are told as those of a file: one line, a UserError."""
+    """Tell mistakes in a sweep made in Python as those in a file: one line, a UserError."""
 
     if not TYPE_CHECKING:
 

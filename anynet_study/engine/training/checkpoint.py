@@ -91,7 +91,7 @@ class Checkpoint:
         try:
             _write(self.path, content)
         except OSError as error:
-            print(f"no checkpoint: {error}", file=sys.stderr, flush=True)
+            print(f"no checkpoint: {first_line(error)}", file=sys.stderr, flush=True)
         self._saved = time.monotonic()
 
     def load(self, trainer: Trainer, curves: Curves) -> tuple[int, int]:
@@ -200,7 +200,8 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 def _read(path: Path, run_id: str) -> dict[str, Any]:
     """Read what `_write` wrote for this run. Raises almost any exception on another file."""
-    stored = path.read_bytes()
+    with open_regular(path) as file:
+        stored = file.read()
     saved, digest = stored[:-DIGEST_BYTES], stored[-DIGEST_BYTES:]
     if hashlib.sha256(saved).digest() != digest:
         raise ValueError("its content differs from its digest")

@@ -209,7 +209,7 @@ class Operator(BaseModel):
             yield from _picked(among, part, touched)
 
     def chains(self, draws: Draws) -> tuple[Indices, Draws, list[list[Done]]]:
-        """Of augmix: the images (n,) that are touched, shares, and what each chain does to them.
+        """Choose for augmix the images (n,) that are touched, shares, and what each chain does.
 
         From `draws` (images, width) in [0, 1). The shares (n, 1 + chains) are of the image as it is
         and of the results of the chains; what chains do is as of `chosen`, of the n images.

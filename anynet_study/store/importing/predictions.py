@@ -120,7 +120,7 @@ def predictions_file(
 def _in_order(
     path: Path, predicted: ModelPredictions, names: Sequence[str] | None
 ) -> ModelPredictions:
-    """The same, its examples in the order of `names`; as they are where one side names none.
+    """Return predictions in the order of `names`; as they are where one side names none.
 
     UserError where names repeat, or are not those of the other file.
     """

@@ -80,7 +80,7 @@ class Cells:
         return f"{self.path}: row {cell['row']}, {cell['model']} on {cell['dataset']}"
 
     def only(self, kept: "pd.Series[bool]") -> "Cells":
-        """These cells alone; models and datasets that have none stay known."""
+        """Return a part of the cells; models and datasets that have none stay known."""
         return replace(self, frame=self.frame[kept])
 
 

@@ -188,14 +188,14 @@ OF_ROLES = [
 ]
 
 
-@pytest.mark.parametrize("width", [80, 100])
-def test_weighted_correlations_say_so(weighted: Path, width: int) -> None:
-    text = run(weighted, *OF_ROLES, width=width)
-    assert "correlations weighted, as the sample was drawn with unequal probability" in text
-    assert "40 architectures say as much as 24.4 of equal weight (eff.)" in text
-    assert text.count("24.4\n") + text.count("24.4  ") > 15
-    assert max(map(len, text.splitlines())) <= width
-    assert "…" not in text
+def test_weighted_correlations_say_so(weighted: Path) -> None:
+    for width, tables, rows in ((80, WEIGHTED, 15), (100, "correlations,match", 4)):
+        text = run(weighted, "--table", tables, *OF_ROLES[2:], width=width)
+        assert "correlations weighted, as the sample was drawn with unequal probability" in text
+        assert "40 architectures say as much as 24.4 of equal weight (eff.)" in text
+        assert text.count("24.4\n") + text.count("24.4  ") > rows
+        assert max(map(len, text.splitlines())) <= width
+        assert "…" not in text
 
 
 def test_weights_are_used_unless_told_otherwise(weighted: Path) -> None:

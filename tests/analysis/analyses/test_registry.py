@@ -1,7 +1,9 @@
 """The registry holds together, and a loaded study computes what it declares, once."""
 
+import numpy as np
 import pandas as pd
 import pytest
+from small_study import small_study
 from synthetic_study import ROLES, noisy, population, true_errors
 
 import anynet_study
@@ -15,7 +17,8 @@ from anynet_study.analysis.analyses import (
     chosen_names,
     correlations,
 )
-from anynet_study.analysis.study import Study
+from anynet_study.analysis.analysis import Options
+from anynet_study.analysis.study import Inputs, Study
 from anynet_study.core.errors import UserError
 
 
@@ -113,3 +116,34 @@ def test_what_a_study_lacks_is_said(study: Study) -> None:
         with pytest.raises(UserError):
             getattr(study, name)
     assert (study.costs, study.metrics) == ({}, {})
+
+
+#: Tables of single architectures, and of what was tried: weights are of no matter there.
+NOT_OF_A_POPULATION = {"gaps", "significance", "label-sets", "tuning"}
+
+
+def test_every_table_has_weights_or_is_refused_where_they_are_unequal() -> None:
+    """Of two tables of one study, one must not be of the design space and one of its sample."""
+    known = small_study(24, targets=3)
+    weights = np.where(known.errors["base"] < known.errors["base"].median(), 1.0, 9.0)
+    architectures = known.parameters.drop(columns="weight", errors="ignore")
+    tested = known.errors[["base"]].set_axis(["test"], axis=1)
+    inputs = Inputs(
+        errors=known.errors,
+        roles=apr.Roles.from_datasets(known.datasets),
+        replicates=known.replicates,
+        curves=known.curves,
+        recipes={"other": known.errors + 1},
+        evaluated={"base": tested.assign(new=tested["test"] + 5, old=tested["test"] + 3)},
+        images={"base": {"test": 1000, "new": 1000, "old": 1000}},
+        architectures=architectures.assign(weight=weights),
+    )
+    study = Study("weighted", inputs, Options(resamples=50), ANALYSES)
+    made = study.make(TABLES)
+    for name, table in made.items():
+        assert table.attrs.get("weighted") or name in NOT_OF_A_POPULATION, name
+    refused = {name for name, why in study.left_out.items() if "--unweighted" in why}
+    assert {"noise", "transfer", "shifts", "configurations", "rank-preservation"} <= refused
+    assert made["stages"]["importance"].isna().all()
+    alike = Study("alike", inputs, Options(resamples=50, unweighted=True), ANALYSES)
+    assert not alike.table("shifts").attrs["weighted"]

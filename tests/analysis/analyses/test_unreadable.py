@@ -4,6 +4,7 @@ import errno
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import h5py
 import numpy as np
@@ -13,6 +14,7 @@ from damage import damage
 from small_study import evaluation_of, run_records, small_study, write_store
 
 from anynet_study.analysis.analyses import load
+from anynet_study.analysis.analyses.script import draw
 from anynet_study.core.errors import DoesNotApplyError, UnreadableError
 
 #: An array, and which commands read it.
@@ -135,3 +137,23 @@ def test_what_does_not_apply_is_left_out_and_a_failed_disk_is_not_damage(store: 
         study.store.opened(),
     ):
         fails()
+
+
+def test_a_script_of_figures_ends_where_a_table_cannot_be_read(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed = damage(store, "architectures/flops", tmp_path / "changed.h5")
+    for given, code in ((store, 0), (changed, 2)):
+        arguments = [
+            "script",
+            str(given),
+            "--resamples",
+            "100",
+            "--output",
+            str(tmp_path / "drawn"),
+        ]
+        with patch("sys.argv", arguments), pytest.raises(SystemExit) as ended:
+            draw("costs", "tuned", source="heatmap")
+        assert (ended.value.code or 0) == code
+        said = capsys.readouterr().err
+        assert ("no table tuned" in said) == (code == 0), said

@@ -59,7 +59,7 @@ TABLES: dict[str, tuple[pd.DataFrame, dict[str, object]]] = {
         {"level": 0.9, "method": "pearson", "scale": "logit"},
     ),
     "region": (
-        apr.linear_fit(*PAIR, "probit", **OPTIONS).region(),
+        apr.linear_fit(*PAIR, "probit", OPTIONS["level"]).region(),
         {"level": 0.9, "scale": "probit"},
     ),
     "effective": (

@@ -23,6 +23,7 @@ def kind(row: Any) -> str:
 QUICK = {kind(row): row for row in reversed(coverage.ROWS)}.values()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", QUICK, ids=lambda row: f"{row.what}, {row.population}")
 def test_intervals_hold_and_conclusions_are_seldom_wrong(row: Any) -> None:
     share, none = coverage.shares(row, STUDIES)

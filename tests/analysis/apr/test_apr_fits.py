@@ -20,7 +20,6 @@ from anynet_study.core.errors import UserError
 
 Floats = NDArray[np.float64]
 
-FEW = 200
 
 #: Scores with ties and gaps.
 CELLS = st.one_of(st.just(np.nan), st.integers(2, 198).map(lambda i: i / 2))
@@ -40,7 +39,7 @@ def cloud(n: int, seed: int = 0) -> Floats:
 def test_estimates_are_scipys(points: Floats, scale: str) -> None:
     x, y = known = points[:, ~np.isnan(points).any(axis=0)]
     assume(not why_no_fit(x, y))
-    fit = linear_fit(*points, scale, FEW)
+    fit = linear_fit(*points, scale)
     to = {"linear": lambda p: p, "logit": special.logit, "probit": special.ndtri}[scale]
     expected = stats.linregress(*(to(each / 100) for each in known) if scale != "linear" else known)
     assert fit.slope == pytest.approx(expected.slope, rel=1e-9, abs=1e-12)
@@ -57,7 +56,7 @@ def test_estimates_are_scipys(points: Floats, scale: str) -> None:
 @pytest.mark.parametrize(("scale", "to"), [("linear", lambda p: 100 * p), ("logit", special.logit)])
 def test_a_line_is_that_of_statsmodels(scale: str, to: Callable[[Floats], Floats]) -> None:
     x, y = cloud(9)
-    fit = linear_fit(x, y, scale, FEW)  # type: ignore[arg-type]
+    fit = linear_fit(x, y, scale)  # type: ignore[arg-type]
     expected = OLS(to(y / 100), add_constant(to(x / 100))).fit()
     assert (fit.intercept, fit.slope) == pytest.approx(tuple(expected.params))
     assert (fit.r2, fit.adjusted_r2) == pytest.approx((expected.rsquared, expected.rsquared_adj))
@@ -73,11 +72,11 @@ def test_a_slope_is_what_a_small_step_grows_by(scale: Scale) -> None:
 def test_scores_that_are_perfect_but_for_less_than_half_an_image_are_all_one() -> None:
     x = [99.9, 99.8, 99.95, 99.7]
     with pytest.raises(UserError, match="x is constant"):
-        linear_fit(x, [50, 60, 70, 80], "logit", FEW, images=100)
+        linear_fit(x, [50, 60, 70, 80], "logit", images=100)
 
 
 def test_a_region_is_in_percent_and_holds_the_line() -> None:
-    fit = linear_fit(*cloud(30), "probit", FEW)
+    fit = linear_fit(*cloud(30), "probit")
     region = fit.region()
     assert len(region) == 51
     assert region["x"].min() == pytest.approx(cloud(30)[0].min())
@@ -105,29 +104,35 @@ def test_what_may_be_nothing_has_an_r_squared_from_0() -> None:
 def test_series_are_matched_by_index() -> None:
     x, y = (pd.Series(each, index=[f"m{i}" for i in range(12)]) for each in cloud(12))
     shuffled = y.sample(frac=1, random_state=0)
-    assert linear_fit(x, shuffled, resamples=FEW).r2 == linear_fit(x, y, resamples=FEW).r2
-    part = linear_fit(x, y.iloc[:8], resamples=FEW)
+    assert linear_fit(x, shuffled).r2 == linear_fit(x, y).r2
+    part = linear_fit(x, y.iloc[:8])
     assert (part.n, part.missing) == (8, 0)
 
 
 def test_perfect_scores_are_moved_in_or_left_out() -> None:
     x, y = cloud(12)
     y[:2] = 0, 100
-    out = linear_fit(x, y, "logit", FEW)
+    out = linear_fit(x, y, "logit")
     assert (out.n, out.excluded) == (10, 2)
-    within = linear_fit(x, y, "logit", FEW, images=(50_000, 1000))
+    within = linear_fit(x, y, "logit", images=(50_000, 1000))
     assert (within.n, within.excluded) == (12, 0)
     moved = np.clip(y, 0.05, 99.95)
     expected = stats.linregress(special.logit(x / 100), special.logit(moved / 100))
     assert within.slope == pytest.approx(expected.slope)
-    assert linear_fit(x, y, "linear", FEW).n == 12
+    assert linear_fit(x, y, "linear").n == 12
 
 
-def test_the_same_seed_the_same_intervals_and_100_000_are_no_matter() -> None:
-    points = cloud(65)
-    first = linear_fit(*points, resamples=100_000)
-    assert first.row() == linear_fit(*points, resamples=100_000).row()
-    assert first.slope_low == pytest.approx(linear_fit(*points, seed=1).slope_low, abs=0.02)
+@pytest.mark.parametrize("far", [False, True])
+def test_an_interval_of_few_points_or_with_one_far_off_says_something(far: bool) -> None:
+    """It is no wider than it must be, which a studentised bootstrap's was: nearly from -1 to 1."""
+    generator = np.random.default_rng(3)
+    x = generator.normal(70, 3, 119 if far else 14)
+    y = (0.6 if far else 1.0) * x + generator.normal(0, 2.4 if far else 1.7, len(x))
+    fit = linear_fit(np.append(x, 10.0)[: len(x) + far], np.append(y, 8.0)[: len(x) + far])
+    assert 0 < fit.correlation_low < fit.correlation < fit.correlation_high < 1
+    z = np.arctanh([fit.correlation_low, fit.correlation, fit.correlation_high])
+    assert z[2] - z[1] == pytest.approx(z[1] - z[0])
+    assert z[2] - z[1] >= 1.96 / np.sqrt(fit.n - 3) - 1e-9
 
 
 @pytest.mark.parametrize(
@@ -164,7 +169,7 @@ def test_illegal_options(options: dict[str, object], says: str) -> None:
 
 
 def test_four_points_have_an_interval() -> None:
-    fit = linear_fit([1, 2, 3, 4], [1, 2, 2, 5], level=0.999, resamples=2000)
+    fit = linear_fit([1, 2, 3, 4], [1, 2, 2, 5], level=0.999)
     assert fit.slope_low < fit.slope < fit.slope_high
 
 
@@ -174,8 +179,8 @@ def test_scales_for_percent_refuse_what_is_none() -> None:
         linear_fit(x / 100, y / 100, "logit")
     with pytest.raises(UserError, match="outside 0 to 100"):
         linear_fit(x, y + 60, "probit")
-    assert linear_fit(x / 100, y / 100, "linear", FEW).slope == pytest.approx(
-        linear_fit(x, y, "linear", FEW).slope
+    assert linear_fit(x / 100, y / 100, "linear").slope == pytest.approx(
+        linear_fit(x, y, "linear").slope
     )
 
 
@@ -190,7 +195,7 @@ def test_intervals_cover() -> None:
     held = np.zeros((600, 3), dtype=bool)
     for sample in range(600):
         part = slice(15 * sample, 15 * (sample + 1))
-        fit = linear_fit(x[part], y[part], resamples=400, seed=sample)
+        fit = linear_fit(x[part], y[part])
         low = fit.slope_low, fit.intercept_low, fit.correlation_low
         high = fit.slope_high, fit.intercept_high, fit.correlation_high
         held[sample] = (np.array(low) <= truth) & (truth <= np.array(high))

@@ -74,32 +74,6 @@ def test_intervals_of_reliabilities_cover_where_few_were_trained_twice() -> None
     assert sum(held) >= 58
 
 
-@pytest.mark.slow
-def test_few_that_were_trained_often_tell_the_noise_of_all() -> None:
-    """The design of paper 1, Figure A3: single runs of all, and many of two."""
-    truth, held, widths = 6 / np.pi * np.arcsin(0.9 / 2), [], []
-    for seed in range(60):
-        draw = np.random.default_rng(seed)
-        effects = 30 + 3 * draw.normal(size=200)
-        of = np.r_[np.arange(200), np.repeat(draw.choice(200, 2, replace=False), 99)]
-        number = np.r_[np.zeros(200, int), np.tile(np.arange(1, 100), 2)]
-        errors = effects[of] + draw.normal(size=len(of))
-        runs = {"dataset": "big", "architecture": of, "replicate": number, "error": errors}
-        row = noise_ceiling(pd.DataFrame(runs)).iloc[0]
-        held.append(row["icc_low"] <= truth <= row["icc_high"])
-        widths.append(row["icc_high"] - row["icc_low"])
-    assert sum(held) >= 54
-    assert max(widths) < 0.15
-    errors = noise_ceiling(pd.DataFrame(runs), "pearson").iloc[0]
-    table = pd.DataFrame(runs)
-    within = table.groupby("architecture")["error"].var().mean()
-    total = table[table["replicate"] == 0]["error"].var()
-    ends = 1 - within / total * stats.f.ppf([0.975, 0.5, 0.025], 199, 198)
-    assert errors["icc_low"] == pytest.approx(ends[0])
-    assert errors["icc"] == pytest.approx(1 - within / total)
-    assert errors["icc_high"] == pytest.approx(ends[2])
-
-
 def test_outliers_widen_intervals_as_leaving_each_architecture_out_tells() -> None:
     long = as_long(drawn("guesses", 40, 0.7, 1), 40)
     row = noise_ceiling(long, "pearson").iloc[0]

@@ -98,6 +98,7 @@ def regressed(table: pd.DataFrame, **options: object) -> pd.DataFrame:
     return apr.other_targets(table, "s", average="scores", resamples=40, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("icc", "own", "fewest", "most"), [(0.7, 0.0, 0, 6), (0.85, 4.0, 24, 30)])
 def test_noise_of_the_source_lets_others_explain_nothing_more(
     icc: float, own: float, fewest: int, most: int

@@ -27,6 +27,7 @@ from anynet_study.engine.planning.memory import (
     CPU_MEMORY,
     GPU_MEMORY,
     MOST,
+    RESERVE,
     DeviceMemory,
     device_memory,
     gpu_capacity,
@@ -41,7 +42,7 @@ from anynet_study.engine.planning.prices import (
     built_in_cost,
     expected_cost,
 )
-from anynet_study.engine.planning.sizes import dataset_size
+from anynet_study.engine.planning.sizes import dataset_size, size_of_view
 from anynet_study.engine.training import Recipe
 from anynet_study.engine.training.operators import TRANSFORMS
 
@@ -225,6 +226,26 @@ def test_from_one_to_the_most_and_never_fewer_with_more_memory(
     assert counts == sorted(counts)
     assert (counts[0], counts[-1]) == (1, 3)  # three networks: no more than there are
     assert gpu_capacity([], 80 * GIB) == 1 <= MOST
+
+
+def test_a_dataset_that_takes_more_than_half_of_a_gpu_is_streamed_and_takes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANYNET_DATA", str(tmp_path))
+    view = make_view(load_dataset("digits"), Variant(base="digits"))
+    population = DesignSpace.anynetx(stem="cifar").sample(6, flops=(300e6, 400e6), resolution=32)
+    recipe = Recipe(crop="pad", padding=12, resolution=32).resolved(view.size, 10)
+    settings = [(population.groups, view, recipe)]
+    largest_first = sorted(
+        run_bytes(population.groups, size_of_view(view).workload(recipe), GPU_MEMORY)
+    )[::-1]
+    free = int((GPU_MEMORY.process_bytes + sum(largest_first[:5])) / (1 - RESERVE)) + 1
+    fitting = {}
+    for share in (0.0, 0.45, 0.55):
+        pixels = max(0, int(share * free - GPU_MEMORY.process_bytes) // 3)
+        monkeypatch.setattr("anynet_study.engine.planning.memory._pixels", lambda _, it=pixels: it)
+        fitting[share] = gpu_capacity(settings, free)
+    assert fitting[0.0] == fitting[0.55] == 5 > fitting[0.45] > 0
 
 
 @pytest.mark.parametrize("name", [n for n, entry in CATALOG.items() if entry.kind != "test set"])

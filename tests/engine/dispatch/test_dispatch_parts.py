@@ -44,10 +44,16 @@ def test_each_run_is_in_one_part_that_has_all_it_needs(tiny: OpenStudy, type_: T
         assert part.sweep().differences_from(tiny.folder.sweep()) == {}
         assert (part.datasets / "digits" / "meta.json").exists()
     own = len(mine[0] or ())
-    said = type_("status", made[0].folder).out
-    assert f"in no job: {own} runs; start a worker (anynet-study work tiny) to continue" in said
+    folder = made[0].folder
+
+    def status(study: Path | str) -> str:
+        return " ".join(type_("status", study).out.split())
+
+    assert f"in no job: {own} runs; start a worker (anynet-study work {folder})" in status(folder)
     train(made[0], tiny)
-    assert "all planned runs are recorded" in type_("status", made[0].folder).out
+    assert f"what they say: anynet-study report {folder}" in status(folder)
+    missing = "not back from its parts: 12 runs; when they are: anynet-study collect tiny --from"
+    assert missing in status("tiny")
     again = type_(*PARTS, 2)
     assert (again.code, "is in parts already" in again.line) == (2, True)
 
@@ -74,7 +80,7 @@ def test_journals_that_come_back_are_joined_once(
     assert {path.name: path.read_bytes() for path in tiny.folder.journals.iterdir()} == before
     shutil.rmtree(tiny.folder.folder / "parts")
     told = type_(*PARTS, 1)
-    assert f"{12 - recorded} submitted in 1 job" in told.out
+    assert f"{12 - recorded} divided among 1 folder" in told.out
     assert len(parts(tiny)[0].part() or ()) == 12 - recorded
 
 

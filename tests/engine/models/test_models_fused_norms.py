@@ -193,6 +193,7 @@ def test_one_value_has_no_variance() -> None:
         norm_sum_relu(torch.ones(1, 4, 1, 1, device=DEVICE), norm_of(4, True), None, True)
 
 
+@pytest.mark.slow
 def test_trying_them_out_notices_wrong_results(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = [Tiles(torch.empty(2, channels, side, side)) for channels, side in fused_norms.TRIED]
     assert [it.parts for it in tried] == [0, FEW, 1]
