@@ -112,7 +112,7 @@ def draw_against(study: Study, gaps: pd.DataFrame, column: str, folder: Path) ->
     """Draw the gap as a line on a column of numbers, and print the line."""
     values = pd.to_numeric(described(study, column), errors="coerce")
     table = gaps.assign(**{column: gaps["architecture"].map(values)})
-    fit = apr.linear_fit(table[column], table["gap"], **study.options.intervals)
+    fit = apr.linear_fit(table[column], table["gap"], level=study.options.level)
     show(f"Loss of accuracy (points) as a line on {column}", pd.DataFrame([fit.row()]))
     save(plots.gap_line_chart(table, fit, column), folder / "new_test_set-against", table)
 

@@ -57,7 +57,7 @@ BENCHMARK = Analysis[Study](
         "where targets have metrics on different scales; to choose among architectures whose ranks "
         "overlap"
     ),
-    needs=("roles",),
+    needs=("roles", "equal_weights"),
     headings={"mean": "mean accuracy", "lead": "above the mean architecture"}
     | {"rank_best": "best rank", "rank_worst": "worst rank"},
     figures=(

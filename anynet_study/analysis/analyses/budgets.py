@@ -96,7 +96,7 @@ BUDGETS = Analysis[Study](
         "where networks of one budget differ in more than the way of training; for budgets of one "
         "network, which have no interval"
     ),
-    needs=("test_sets",),
+    needs=("test_sets", "equal_weights"),
     headings={"images_of": "images of", "train_images": "training images"}
     | {"base": "own test set", "average": "over shifts", "shifts": ""},
     figures=(
