@@ -150,7 +150,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ImagePredictions:
-    """What architectures took the images of one test set for."""
+    """Classes that architectures predicted for the images of one test set."""
 
     architectures: list[str]
     #: (architectures, images) class numbers.
@@ -226,7 +226,7 @@ def needed(found: T | None, reason: str) -> T:
 
 
 class Study(Analysed):
-    """What is known of a study; each property is read when it is first asked for, and once.
+    """A study as it is analysed; each property is read when it is first asked for, and once.
 
     A property raises DoesNotApplyError with the reason where the study has nothing of the kind;
     `known` gives None instead.

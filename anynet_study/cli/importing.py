@@ -96,7 +96,6 @@ def import_(
       anynet-study import --predictions val=preds.npz --labels val=labels.npy -o val.h5
       anynet-study import release/ -o results.h5
     """
-    from anynet_study.analysis.apr import Roles
     from anynet_study.store import (
         Files,
         ImportOptions,
@@ -110,7 +109,7 @@ def import_(
     if output is not None:
         _check_output(output)
     roles = parse_roles(source_name, family or [], targets or [])
-    given = roles if isinstance(roles, Roles) else None
+    given = None if isinstance(roles, str) else roles
     if (told := parse_names(shifts or [])) and not source_name:
         raise UserError("--shifts: say with --source which dataset they are test sets of")
     known = with_roles(

@@ -55,8 +55,11 @@ SIZED = re.compile(r"([-+]?[0-9]+(?:\.[0-9]+)?)\s*([kKMGBT])")
 SIZES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 #: Characters that have no width.
 NO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
-#: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2).
-BEGINS_AS_NUMBER = re.compile(r"\W{0,2}\d{1,3}([.,]\d+)?\s*(?:\\[A-Za-z]+|[^\w\s]|_)+\s*[-+]?\d.*")
+#: A text that begins with a number with decimals, and goes on with another: 85.5 (0.2), or
+#: \\textbf{85.5} $\\pm$ 0.2.
+BEGINS_AS_NUMBER = re.compile(
+    r"(?:\\[A-Za-z]+|\W)*\d{1,3}([.,]\d+)?\s*(?:\\[A-Za-z]+|\W|_)*(?:\\[A-Za-z]+|[^\w\s]|_)\s*[-+]?\d.*"
+)
 #: A number in marks that say something else: **85.5**, 85.5*, \\textbf{85.5}.
 MARKED_NUMBER = re.compile(r"(?:\\[A-Za-z]+|[^\w-])*\d{1,3}(?:[.,]\d+)?(?:\\[A-Za-z]+|[^\w-])*")
 #: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.
@@ -217,8 +220,8 @@ def _float(cell: Cell) -> float:
 def as_numbers(cells: Sequence[Cell]) -> NDArray[np.float64]:
     """Cells as `number` reads them; the same at once where all are written plainly."""
     with suppress(ValueError, TypeError, OverflowError):
-        plain = "_" not in "".join(cell for cell in cells if isinstance(cell, str))
-        numbers = np.array(cells if plain else [], np.float64)
+        numbers = np.array(cells, np.float64)
+        plain = "_" not in "".join(map(str, cells))
         if plain and not np.isinf(numbers).any():
             return numbers
     found = np.array([number(cell) for cell in cells], np.float64)
@@ -340,13 +343,13 @@ def sheet_of(
             raise UserError(f"{path}: column {name!r} is there twice")
     if not names:
         raise UserError(f"{path}: the table has no columns")
-    cells = (_without_thousands([_cell(cell) for cell in column]) for column in columns)
+    cells = (_without_thousands(_cells(column)) for column in columns)
     return Sheet(path, first_row, dict(zip(names, cells, strict=True)), tuple(notes))
 
 
 def _without_thousands(cells: list[Cell]) -> list[Cell]:
     """The cells without lone commas, where others of them show that they part thousands."""
-    texts = [cell for cell in cells if isinstance(cell, str) and "," in cell]
+    texts = [cell for cell in cells if type(cell) is str and "," in cell]
     if not any(map(ONE_COMMA.fullmatch, texts)):
         return cells
     texts = [cell for cell in cells if isinstance(cell, str)]
@@ -357,6 +360,14 @@ def _without_thousands(cells: list[Cell]) -> list[Cell]:
             for c in cells
         ]
     return cells
+
+
+def _cells(column: list[Any]) -> list[Cell]:
+    """The values of a column as cells; at once where all are plain numbers written in CSV."""
+    with suppress(TypeError):
+        if re.fullmatch(r"[0-9.\n]*", "\n".join(column)):
+            return [text or None for text in column]
+    return [_cell(value) for value in column]
 
 
 def _cell(value: Any) -> Cell:
@@ -442,7 +453,8 @@ def parse_csv(
     if rows[1:] and all(map(RULE.fullmatch, rows[1])):
         del rows[1]
         first += 1
-    rows = [[text_of(cell) for cell in row] for row in _filled(rows)]
+    rows = _filled(rows)
+    rows = [[text_of(cell) for cell in row] for row in rows] if "'" in text else rows
     names = [name.strip() for name in rows[0]] if rows else []
     if len(names) < fewest:
         raise UserError(

@@ -36,6 +36,8 @@ def split(records: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The records of runs, and those of evaluations, each with its number as the column `row`."""
     numbered = records.append_column("row", arrow.numbers(np.arange(len(records))))
     is_run = arrow.among(records["record_kind"], ["run"])
+    if is_run.all():
+        return numbered, numbered.slice(0, 0)
     return numbered.filter(arrow.numbers(is_run)), numbered.filter(arrow.numbers(~is_run))
 
 
@@ -138,10 +140,8 @@ def arrange(runs: pa.Table, evaluations: pa.Table, first: Mapping[str, Sequence[
         name: _in_order(sorted(_texts(runs[name])), first.get(name, ()))
         for name in ("architecture", "dataset", "recipe")
     }
-    keys = {name: arrow.numbers(codes_of(runs[name], texts)) for name, texts in names.items()}
-    sorting = pa.table(keys | {"replicate": runs["replicate"], "run_id": runs["run_id"]})
-    order = pc.sort_indices(sorting, [(name, "ascending") for name in sorting.column_names])
-    runs = runs.take(order)
+    codes = [codes_of(runs[name], texts) for name, texts in names.items()]
+    runs = _sorted(runs, [*codes, arrow.to_numpy(runs["replicate"])])
     run = pc.index_in(evaluations["run_id"], value_set=arrow.whole(runs["run_id"]))
     evaluations = evaluations.append_column("run", run.cast(pa.int32()))
     began = evaluations["evaluation"].take(arrow.numbers(np.lexsort(_beginning(evaluations))))
@@ -155,6 +155,17 @@ def arrange(runs: pa.Table, evaluations: pa.Table, first: Mapping[str, Sequence[
     ]
     rows = np.lexsort((*codes, arrow.to_numpy(evaluations["run"])))
     return Arranged(runs, evaluations.take(arrow.numbers(rows)), names["recipe"], tests)
+
+
+def _sorted(runs: pa.Table, keys: Sequence[NDArray[Any]]) -> pa.Table:
+    """The runs by these keys, the most important first, and by run_id where all keys are equal."""
+    ahead = np.zeros(max(0, len(runs) - 1))
+    for key in keys:
+        ahead = np.where(ahead == 0, np.sign(np.diff(key)), ahead)
+    if (ahead > 0).all():
+        return runs
+    ids = arrow.to_numpy(pc.rank(arrow.whole(runs["run_id"]), tiebreaker="dense"))
+    return runs.take(arrow.numbers(np.lexsort((ids, *keys[::-1]))))
 
 
 def _in_order(texts: Sequence[str], first: Sequence[str]) -> list[str]:

@@ -399,6 +399,8 @@ TEXTS = tuple(name for name in RUN_COLUMNS[1:] if pa.types.is_string(COLUMNS["ru
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _BOTH = {name: kind for name, kind in (_OF_RUN | _OF_EVALUATION).items() if name != "spec"}
+#: Rows of one value that are in memory once, however many there are.
+CHUNK = 1 << 16
 #: The one table of records, runs and evaluations alike; what is not of a record's kind is null.
 RECORDS = pa.schema(
     {
@@ -423,10 +425,14 @@ def records_table(columns: Mapping[str, Any], count: int) -> pa.Table:
     for column in RECORDS:
         values = columns.get(column.name)
         if values is None:
-            found.append(pa.nulls(count, column.type))
+            found.append(_repeated(pa.nulls(min(CHUNK, count), column.type), count))
         elif isinstance(values, str):
-            codes = arrow.numbers(np.zeros(count, np.int32))
-            found.append(pa.DictionaryArray.from_arrays(codes, arrow.texts([values])))
+            codes = arrow.numbers(np.zeros(min(CHUNK, count), np.int32))
+            once = pa.DictionaryArray.from_arrays(codes, arrow.texts([values]))
+            found.append(_repeated(once, count))
+        elif isinstance(values, int | float):
+            once = pa.repeat(pa.scalar(values, column.type), min(CHUNK, count))
+            found.append(_repeated(once, count))
         else:
             array = pa.array(values) if isinstance(values, np.ndarray) else values
             encode = column.type == _TEXT and not pa.types.is_dictionary(array.type)
@@ -434,10 +440,16 @@ def records_table(columns: Mapping[str, Any], count: int) -> pa.Table:
     return pa.table(found, schema=RECORDS)
 
 
+def _repeated(chunk: pa.Array, count: int) -> pa.ChunkedArray:
+    """So many rows, those of a chunk again and again."""
+    whole, rest = divmod(count, max(1, len(chunk)))
+    return pa.chunked_array([*[chunk] * whole, chunk.slice(0, rest)], chunk.type)
+
+
 def joined(tables: Iterable[pa.Table]) -> pa.Table:
     """Tables of RECORDS below each other."""
     every = pa.concat_tables([pa.Table.from_batches([], RECORDS), *tables])
-    return every.unify_dictionaries().combine_chunks()
+    return every.unify_dictionaries()
 
 
 def edited_functions(runs: pa.Table) -> str:

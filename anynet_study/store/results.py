@@ -298,7 +298,7 @@ class Results(ABC):
         """
         check_metric(metric)
         keys = ["architecture", "dataset", "replicate", "error", "error_std", "trainings"]
-        more = ["run_id", "status", "metric"] if metric else ["run_id"]
+        more = ["run_id", "status", "metric"] if metric else ["run_id"] * (best is not None)
         known = ["classes"] if metric and "classes" in self.columns("runs") else []
         table = self.table("runs", [*keys, "recipe", "planned", *more, *known])
         runs = table.to_pandas()
@@ -449,8 +449,11 @@ class ResultStore(Results):
     >>> store.errors(), store.table("runs", ["architecture", "flops", "error"])  # doctest: +SKIP
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, checked: bool = False) -> None:
+        """`checked`: it is laid out as it has to be, as one that was just written is."""
         self.path = Path(path)
+        if checked:
+            return
         with self.opened() as file:
             try:
                 check_layout(Objects(file))

@@ -54,7 +54,10 @@ class RunArrays:
         many each record has; of the others they have none.
         """
         for name in ARRAYS:
-            elements, lengths = values.get(name, (np.empty(0), np.zeros(count, np.int64)))
+            if name not in values:  # a view, which takes no memory
+                self._places[name].append(np.broadcast_to(np.int64(self._written), (count, 2)))
+                continue
+            elements, lengths = values[name]
             data = np.ascontiguousarray(elements, ELEMENTS[name])
             ends = self._written + np.cumsum(lengths, dtype=np.int64) * data.itemsize
             self._places[name].append(np.stack([ends - lengths * data.itemsize, ends], axis=1))

@@ -9,6 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.core import arrow
@@ -35,7 +36,7 @@ BLOCK_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class Contents:
-    """What a store holds besides its records."""
+    """The content of a store besides its records."""
 
     #: Tables of the store, with a column architecture, dataset or journal.
     architectures: pa.Table
@@ -111,7 +112,8 @@ def _write_run_predictions(
     file: h5py.File, truths: Mapping[str, Truth], runs: pa.Table, arrays: RunArrays
 ) -> None:
     file.create_group("predictions")
-    for dataset in runs["dataset"].unique().to_pylist():
+    predicted = runs.select(["dataset"]).filter(pc.greater(runs["predicted"], 0))
+    for dataset in predicted["dataset"].unique().to_pylist():
         group = _write_predictions(file, "run", runs, arrays, dataset=dataset)
         if group is not None:
             truth = truths.get(dataset, Truth("class", None))

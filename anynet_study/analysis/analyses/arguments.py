@@ -335,10 +335,10 @@ def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "
 
     The name of the source where that is all that is said.
     """
-    from anynet_study.analysis.apr import Roles
-
     if not family and not targets:
         return source or None
+    from anynet_study.analysis.apr import Roles
+
     if not source:
         raise UserError("--source: name the source dataset that --family and --targets refer to")
     if not family or not targets:

@@ -118,7 +118,7 @@ def _from_tables(
         rows = parted
     listing = listing_of(source, root, LAYOUT, rows, **told)
     notes = [
-        f"{table.file}: {table.words()}; --image-column and so on choose others"
+        f"{table.file}: {table.words()}; options such as --image-column NAME choose others"
         for table in labelled
         if table.file in _alike(t.file for t in labelled)
     ]

@@ -47,9 +47,13 @@ KNOWN: dict[Reader, tuple[str, ...]] = {
 #: Anybody's: the first that fits decides.
 ANYBODYS: tuple[Reader, ...] = (arrays.ARRAYS, *generic.READERS)
 READERS: tuple[Reader, ...] = (*KNOWN, *ANYBODYS)
-#: What names of files have in common that differ in their last number alone (frames of a video), or
-#: in the random part of Roboflow's copies.
-OF_GROUPS = (r"([^/]+)\.rf\.", r"([^/]*\d[^/]*)[_. -][A-Za-z]*\d+\.\w+$")
+#: What names of files have in common that differ in the random part of Roboflow's copies, in their
+#: last number alone (frames of a video), or in a word at the end (copies that were turned).
+OF_GROUPS = (
+    r"([^/]+)\.rf\.",
+    r"([^/]*\d[^/]*)[_. -][A-Za-z]*\d+\.\w+$",
+    r"(.*\d)(?:[_-][A-Za-z]+\d*)?\.\w+$",
+)
 
 
 def read_source(source: Source, name: str = "") -> tuple[Source, Listing]:
@@ -104,7 +108,7 @@ def _read(source: Source, name: str) -> Listing:
             f"{listing.classes_from or listing.layout}; --layout, --table or --label-column choose "
             "where classes come from"
         )
-    notes = (*listing.notes, *_divided(listing), *_unsaid_groups(listing))
+    notes = (*listing.notes, *_divided(listing), *_unsaid_groups(listing), *_rare(listing))
     if reader in ANYBODYS:
         notes += tuple(_of_one_side(source, root, listing))
     return dataclasses.replace(listing, notes=notes)
@@ -127,6 +131,17 @@ def _of_one_side(source: Source, root: Folder, listing: Listing) -> list[str]:
         )
     untested = [listing.classes[label] for label in sorted(trained - tested)]
     return [f"no test image of {', '.join(some_of(untested))}"] if untested else []
+
+
+def _rare(listing: Listing) -> list[str]:
+    """A note where most classes have one image: they may be numbers, or names of images."""
+    examples = [*listing.train, *(listing.test or [])]
+    images = Counter(label for it in examples for label in (it.label, *it.also))
+    rare = [listing.classes[label] for label, count in images.items() if count == 1]
+    if 2 * len(rare) <= len(images) or len(images) < 5:
+        return []
+    told = ", ".join(some_of(rare, 3))
+    return [f"{len(rare)} of {len(images)} classes have one image ({told}): are these classes?"]
 
 
 def looks_like(source: Source) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from anynet_study.core import arrow
 from anynet_study.core.errors import UserError
 from anynet_study.core.files import replacing
 from anynet_study.core.provenance import code_version
@@ -35,7 +36,7 @@ STORES = (".h5", ".hdf5")
 
 @dataclass(frozen=True)
 class Files:
-    """What is imported."""
+    """The files of an import."""
 
     #: Tables of errors or accuracies, and results stores.
     tables: Sequence[Path] = ()
@@ -49,7 +50,7 @@ class Files:
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What an import made."""
+    """The content of an imported store."""
 
     models: int
     datasets: int
@@ -77,13 +78,20 @@ def import_results(files: Files, out: Path, options: ImportOptions, known: Known
     if idle := set(files.labels) - {dataset for dataset, _ in files.predictions}:
         raise UserError(f"--labels: no --predictions on {min(idle)}")
     _check_target(out)
+    accounts = _make(files, out, options, known)  # and their records leave the memory
+    return replace(report_of(out), accounts=accounts)
+
+
+def _make(
+    files: Files, out: Path, options: ImportOptions, known: Known
+) -> tuple[TableAccount, ...]:
+    """Make the store, and return what its tables were taken for."""
     with replacing(out) as temporary, RunArrays(out) as arrays:
         found = list(_read(files, options, known, arrays))
         contents, records = _put_together(found, known)
         with creating(temporary, out) as file:
             write_store(file, contents, records, arrays)
-    accounts = tuple(source.account for source in found if source.account is not None)
-    return replace(report_of(out), accounts=accounts)
+    return tuple(source.account for source in found if source.account is not None)
 
 
 def understood_tables(files: Files, options: ImportOptions, known: Known) -> list[TableAccount]:
@@ -107,8 +115,8 @@ def understood_tables(files: Files, options: ImportOptions, known: Known) -> lis
 
 def report_of(store: Path) -> ImportReport:
     """Return what is in a store that was just made."""
-    with ResultStore(store) as opened:
-        errors, runs = opened.errors(), opened.runs(["run_id"])
+    with ResultStore(store, checked=True) as opened:
+        errors, runs = opened.errors(), opened.table("runs", ["planned"])
         described = tuple(opened.columns("architectures")[1:])
     return ImportReport(
         models=len(errors),
@@ -191,9 +199,11 @@ def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
     """Refuse a cell that two files have, among runs that are analysed, or a run_id of two files."""
     runs = records.runs
     names = ("architecture", "dataset", "recipe")
-    planned = runs.select([*names, "replicate"]).filter(runs["planned"].cast(pa.bool_()))
-    once = planned.group_by([*names, "replicate"], use_threads=False).aggregate([])
-    if len(once) == len(planned) and len(runs["run_id"].unique()) == len(runs):
+    codes = [arrow.whole(runs[name]).indices for name in names]
+    cell = np.stack([*map(arrow.to_numpy, (*codes, runs["replicate"]))])
+    cell = cell[:, np.asarray(runs["planned"], bool)]
+    again = (cell[:, 1:] == cell[:, :-1]).all(axis=0)  # runs are in the order of these
+    if not again.any() and (len(found) == 1 or len(runs["run_id"].unique()) == len(runs)):
         return
     cells = to_pandas(runs.select([*names, "replicate"]))
     analysed = cells[np.asarray(runs["planned"], bool)]

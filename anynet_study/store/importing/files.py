@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -69,17 +70,15 @@ def named_records(
     and completed. `predictions` is (runs, images). Specification and predictions go to `arrays`.
     """
     count = len(columns["error"])
-    unknown = dict.fromkeys(("seconds", "started", "error_std"), np.full(count, np.nan))
-    nothing = dict.fromkeys(
-        ("replicate", "offset", "end", "epochs", "threads"), np.zeros(count, np.int32)
-    )
-    once = {"trainings": np.ones(count, np.int32)}
-    known = {**dict.fromkeys(TEXTS, ""), **unknown, **nothing, **once, **columns}
+    unknown = dict.fromkeys(("seconds", "started", "error_std"), math.nan)
+    nothing = dict.fromkeys(("replicate", "offset", "end", "epochs", "threads"), 0)
+    known = {**dict.fromkeys(TEXTS, ""), **unknown, **nothing, "trainings": 1, **columns}
     images = 0 if predictions is None else predictions.shape[1]
     named = records_table({name: known[name] for name in (*NAMES, "replicate")}, count)
-    ids, lengths = list[str](), list[NDArray[np.int64]]()
+    ids, lengths = list[bytes](), list[NDArray[np.int64]]()
+    written = {name: _written(name, named[name].combine_chunks()) for name in NAMES}
     for first in range(0, count, BLOCK):
-        texts, ends = _specifications(named.slice(first, BLOCK))
+        texts, ends = _specifications(named.slice(first, BLOCK), written)
         lengths.append(np.diff(ends))
         values: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {"spec": (texts, lengths[-1])}
         if predictions is not None:
@@ -87,29 +86,39 @@ def named_records(
             values["predictions"] = part.reshape(-1), np.full(len(part), images)
         arrays.append(values, len(lengths[-1]))
         read, digest = texts.data, hashlib.blake2b
-        ids += [digest(read[a:b], digest_size=8).hexdigest() for a, b in pairwise(ends.tolist())]
+        spans = pairwise(ends.tolist())
+        ids.append(b"".join([digest(read[a:b], digest_size=8).digest() for a, b in spans]))
     own = {
         "record_kind": "run",
-        "run_id": pa.array(ids, pa.string()),
+        "run_id": _hexadecimal(b"".join(ids)),
         "status": "completed",
-        "predicted": np.full(count, images, np.int32),
+        "predicted": images,
         "spec_bytes": np.concatenate([np.zeros(0, np.int64), *lengths]),
     }
     return records_table(known | own, count)
 
 
-def _specifications(runs: pa.Table) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def _hexadecimal(digests: bytes) -> pa.StringArray:
+    """One text of 16 characters for each 8 bytes."""
+    texts, ends = digests.hex().encode(), np.arange(0, 2 * len(digests) + 1, 16, dtype=np.int32)
+    return pa.StringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(texts))
+
+
+def _written(name: str, column: pa.DictionaryArray) -> pa.LargeStringArray:
+    """The key and the value in JSON, for each text of a column of names."""
+    words = [json.dumps(text, ensure_ascii=False) for text in column.dictionary.to_pylist()]
+    key = f'"{name}":' if name != "recipe" else f'"imported":true,"{name}":'
+    return pa.array([f"{key}{word}," for word in words], pa.large_string())
+
+
+def _specifications(
+    runs: pa.Table, written: Mapping[str, pa.LargeStringArray]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Canonical JSON of the names of each run, its keys in order: all texts, and where each ends.
 
-    The second begins with 0.
+    The second begins with 0. `written` has by column what stands for each of its texts.
     """
-    parts: list[Any] = []
-    for name in NAMES:
-        column = runs[name].combine_chunks()
-        words = [json.dumps(text, ensure_ascii=False) for text in column.dictionary.to_pylist()]
-        key = f'"{name}":' if name != "recipe" else f'"imported":true,"{name}":'
-        once = pa.array([f"{key}{word}," for word in words], pa.large_string())
-        parts.append(once.take(column.indices))
+    parts = [once.take(runs[name].combine_chunks().indices) for name, once in written.items()]
     numbers = runs["replicate"].combine_chunks().cast(pa.large_string())
     begin, key, end, nothing = (
         pa.scalar(text, pa.large_string()) for text in ("{", '"replicate":', "}", "")

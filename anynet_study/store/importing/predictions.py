@@ -50,7 +50,7 @@ Classes = NDArray[np.uint16]
 
 @dataclass(frozen=True)
 class ModelPredictions:
-    """What models predicted of the same examples, in one order."""
+    """Predictions of models on the same examples, in one order."""
 
     models: list[str]
     #: (models, examples); 1 and 0 where only correctness is known; NO_PREDICTION: none.
@@ -166,6 +166,8 @@ def _truth(path: Path, predicted: ModelPredictions, given: Classes | None) -> Cl
 def _check(
     path: Path, dataset: str, predicted: ModelPredictions, truth: Classes, known: dict[str, Any]
 ) -> None:
+    if not predicted.correctness:
+        _refuse_shifted(path, predicted, truth)
     rows = {"the labels": truth, **dict(zip(predicted.models, predicted.classes, strict=True))}
     for name, classes in rows.items():
         gaps = np.flatnonzero(classes == NO_PREDICTION)
@@ -178,24 +180,22 @@ def _check(
             if "classes" not in known:
                 said = f"the labels end at {truth.max()}; say how many there are with --datasets"
             raise UserError(f"{path}: {name}: class {classes.max()} (counted from 0), but {said}")
-    if not predicted.correctness and "classes" not in known:
-        _refuse_shifted(path, predicted, truth)
     said = known.get("test_images", len(truth))
     if said != len(truth):
         raise UserError(f"{path}: {len(truth)} examples, but {dataset} has {said} test images")
 
 
 def _refuse_shifted(path: Path, predicted: ModelPredictions, truth: Classes) -> None:
-    """UserError where labels seem to count from 1, predictions from 0."""
-    hits = (predicted.classes == truth).mean(axis=1)
-    chance = np.bincount(truth).max() / len(truth)
-    if truth.min() > 0 and truth.max() > predicted.classes.max() and hits.max() < chance:
-        raise UserError(
-            f"{path}: labels are {truth.min()} to {truth.max()}, predictions "
-            f"{predicted.classes.min()} to {predicted.classes.max()}, and all models are worse "
-            "than chance: do labels count from 1? Count both from 0, or say with --datasets how "
-            "many classes there are"
-        )
+    """UserError where predictions are right one class further: one side counts from 1."""
+    classes = predicted.classes.astype(np.int32)
+    hits, chance = (classes == truth).mean(), np.bincount(truth).max() / len(truth)
+    for step, side in ((1, "labels"), (-1, "predictions")):
+        if (classes + step == truth).mean() > max(hits + 0.1, 2 * hits, 1.2 * chance):
+            raise UserError(
+                f"{path}: labels are {truth.min()} to {truth.max()}, predictions {classes.min()} "
+                f"to {classes.max()}: do {side} count from 1? Then far more are right: count both "
+                "from 0"
+            )
 
 
 def read_predictions(path: Path) -> ModelPredictions:

@@ -140,7 +140,7 @@ def _with_spreads_in_cells(sheet: Sheet) -> Sheet:
     """The spread in cells such as 85.5 ± 0.2 in columns of its own, called NAME_std."""
     found: dict[str, list[Cell]] = {}
     for name, cells in sheet.columns.items():
-        marked = _SPREAD_MARK.search("\n".join(c for c in cells if isinstance(c, str)))
+        marked = _SPREAD_MARK.search("\n".join(map(str, cells)))
         spreads = [written(cell)[1] for cell in cells] if marked else [np.nan]
         if f"{name}_std" not in sheet.columns and not np.isnan(spreads).all():
             found[f"{name}_std"] = [None if np.isnan(spread) else spread for spread in spreads]

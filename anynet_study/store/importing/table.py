@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, some_of
 from anynet_study.core.metrics import Metric
 from anynet_study.core.sheets import (
     Sheet,
@@ -137,9 +137,30 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
         spread=told_of_spread(cells.models.column_names[1:], options),
         describing=tuple(cells.models.column_names[1:]),
         ignored=(*options.ignore, *["row numbers"] * roles.counting),
-        notes=(*sheet.notes, *notes, *told, *(measures_of_one(names) if wide else ())),
+        notes=(
+            *(*sheet.notes, *notes, *told, *(measures_of_one(names) if wide else ())),
+            *_odd_values(cells, table),
+        ),
     )
     return Understood(account, roles, cells, errors, table)
+
+
+def _odd_values(cells: Cells, errors: pd.DataFrame) -> list[str]:
+    """Notes on models without any value, and on errors of 100% where most models err less."""
+    names = cells.models["architecture"].to_pylist()
+    known = {str(name) for name in errors.index[errors.notna().any(axis=1)]}
+    empty = [name for name in names if name not in known]
+    failed = [
+        f"{model} on {name}"
+        for name in errors.columns
+        for model in errors.index[errors[name] == 100]
+        if errors[name].median() < 90
+    ]
+    notes = [f"no value at all: {', '.join(some_of(empty))}: no models? --ignore-rows"] * bool(
+        empty
+    )
+    told = f"an error of 100%: {', '.join(some_of(failed))}: failed? Then leave its cell empty"
+    return notes + [told] * bool(failed)
 
 
 def _with_rows(sheet: Sheet, roles: Roles, options: ImportOptions) -> Sheet:
@@ -380,7 +401,7 @@ def _refuse_second_rows(
 def _wide(
     sheet: Sheet, rows: pd.DataFrame, datasets: Sequence[str], model: str, options: ImportOptions
 ) -> pd.DataFrame:
-    """The rows once for each dataset, which is a column of the sheet."""
+    """Each row once for each dataset, which is a column of the sheet."""
     if not datasets:
         texts = [(name, sheet.columns[name][0]) for name in sheet.columns if name != model]
         told = "; ".join(f"column {name} says {cell!r}" for name, cell in texts[:2])
@@ -398,16 +419,17 @@ def _wide(
                 f"{numbers[0]})"
             )
         raise UserError(
-            f"{sheet.path}: no column holds numbers, so there are no errors in it ({told})"
+            f"{sheet.path}: no column holds numbers, so there are no errors in it ({told}); needed "
+            "is one number in a cell"
         )
     count = len(datasets)
-    places = np.tile(np.arange(len(rows)), count)
+    places = np.repeat(np.arange(len(rows)), count)  # in the order of a store
     frame = rows.take(places).reset_index(drop=True)
-    frame["value"] = np.concatenate([sheet.numbers(name) for name in datasets])
+    frame["value"] = np.stack([sheet.numbers(name) for name in datasets], axis=1).reshape(-1)
     spreads = [spread_of(sheet, name, options) for name in datasets]
     for name in spreads[0]:
-        frame[name] = np.concatenate([spread[name] for spread in spreads])
-    codes = np.repeat(np.arange(count, dtype=np.int32), len(rows))
+        frame[name] = np.stack([spread[name] for spread in spreads], axis=1).reshape(-1)
+    codes = np.tile(np.arange(count, dtype=np.int32), len(rows))
     return frame.assign(dataset=pd.Categorical.from_codes(codes, datasets))
 
 
@@ -423,7 +445,8 @@ def _told_apart(
             f"a row for each {passes}? --last {quoted([passes])} keeps the last row of each model"
         )
     texts = [name for name in apart if sheet.is_text(name)]
-    whole = [n for n in apart if n not in texts and (sheet.read_as_numbers(n) % 1 == 0).all()]
+    numbers = {name: sheet.read_as_numbers(name) for name in apart if name not in texts}
+    whole = [n for n, v in numbers.items() if (np.isfinite(v) & (np.floor(v) == v)).all()]
     keys = {"model": models} | ({"on": sheet.columns[dataset]} if dataset else {})
     for name in (*texts, *whole):
         if not pd.DataFrame({**keys, "by": sheet.columns[name]}).duplicated().any():
