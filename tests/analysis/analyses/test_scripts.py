@@ -197,7 +197,7 @@ def test_drivers_of_the_family_alone(folder: Path, capsys: pytest.CaptureFixture
         ("table4", "results.h5", "--datasets cats", "no dataset cats"),
         ("checkpoints", "results.h5", "", "no test of a shift was made every so many epochs"),
         ("data_budget", "accuracies.csv", "--accuracy", "is said to be a further test set of"),
-        ("bands", "errors.csv", f"flops {ROLES}", "architectures are not known"),
+        ("bands", "errors.csv", f"flops {ROLES}", "knows no flops of its architectures"),
         ("class_draws", "errors.csv", f"--draws base-5 {ROLES}", "one draw has no spread"),
         ("transfer", "empty.csv", "--error --source base", "0 architectures with both values"),
         ("figure_a2", "results.h5", "--zoom 300", "--zoom: 300, but the last epoch is 5"),
