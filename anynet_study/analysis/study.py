@@ -58,6 +58,7 @@ Table = Literal[
     "match",
     "proxies",
     "over-targets",
+    "benchmark",
     "regret",
     "costs",
     "sizes",
@@ -79,9 +80,11 @@ Table = Literal[
     "shifts",
     "gaps",
     "effective-robustness",
+    "budgets",
     "significance",
     "label-sets",
     "class-accuracy",
+    "confusion",
 ]
 Figure = Literal[
     "heatmap",
@@ -90,6 +93,7 @@ Figure = Literal[
     "matched",
     "proxies",
     "family",
+    "benchmark",
     "regret",
     "costs",
     "widths",
@@ -118,8 +122,10 @@ Figure = Literal[
     "gaps",
     "effective-robustness",
     "shift-ranks",
+    "budgets",
     "label-sets",
     "class-accuracy",
+    "confusion",
     "population",
 ]
 #: What the completion of a study in a shell or notebook leaves out: for analyses, not for users.
