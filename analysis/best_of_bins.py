@@ -17,11 +17,11 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.building import described
 from anynet_study.analysis.analyses.script import (
     FOLDER,
     Datasets,
     chosen_errors,
-    described,
     errors_on_test_sets,
     save,
     script,

@@ -2,20 +2,25 @@
 
     python analysis/new_test_set.py accuracies.csv val v2 --accuracy --images val=50000,v2=10000
     python analysis/new_test_set.py studies/paper test cifar10.1 --dataset cifar10
+    python analysis/new_test_set.py accuracies.csv val v2 --accuracy --describe year --against year
 
 The line, slope and offset on three scales (new_test_set-lines.csv): with Student's t and the
 standard error HC3, and with the bootstrap over models (percentiles of --resamples, in the paper
-100,000). Then every model's gap and change of rank.
+100,000). Then every model's gap and change of rank. With --against, the gap as a line on a column
+of numbers that describes the models, such as their year (new_test_set-against).
 """
 
-from typing import Any, get_args
+from pathlib import Path
+from typing import Annotated, Any, get_args
 
 import numpy as np
 import pandas as pd
+import typer
 from numpy.typing import NDArray
 
 from anynet_study import apr, plots
 from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.building import described
 from anynet_study.analysis.analyses.script import (
     FOLDER,
     DatasetName,
@@ -83,6 +88,7 @@ def new_test_set(
     new: str,
     scale: Scale = "linear",
     dataset: DatasetName = "",
+    against: Annotated[str, typer.Option(help="A column of numbers, such as the year.")] = "",
     output: Output = FOLDER,
 ) -> None:
     """Draw new_test_set and gaps, as PNG and PDF, and print the lines and the gaps."""
@@ -98,6 +104,17 @@ def new_test_set(
     figure = plots.fit_grid(accuracies, original, [new], {new: fit}, counts)
     save(figure, output / "new_test_set", plots.fit_data(accuracies, original, [new], counts))
     save(plots.gap_chart(table, original, new), output / "gaps", table)
+    if against:
+        draw_against(study, table, against, output)
+
+
+def draw_against(study: Study, gaps: pd.DataFrame, column: str, folder: Path) -> None:
+    """Draw the gap as a line on a column of numbers, and print the line."""
+    values = pd.to_numeric(described(study, column), errors="coerce")
+    table = gaps.assign(**{column: gaps["architecture"].map(values)})
+    fit = apr.linear_fit(table[column], table["gap"], level=study.options.level)
+    show(f"Loss of accuracy (points) as a line on {column}", pd.DataFrame([fit.row()]))
+    save(plots.gap_line_chart(table, fit, column), folder / "new_test_set-against", table)
 
 
 if __name__ == "__main__":

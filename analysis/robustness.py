@@ -19,11 +19,10 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analysis.analyses.arguments import Output
-from anynet_study.analysis.analyses.building import with_averages
+from anynet_study.analysis.analyses.building import described, with_averages
 from anynet_study.analysis.analyses.script import (
     FOLDER,
     DatasetName,
-    described,
     errors_on_test_sets,
     save,
     save_table,

@@ -23,9 +23,9 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analysis.analyses.arguments import Output
+from anynet_study.analysis.analyses.building import described
 from anynet_study.analysis.analyses.script import (
     FOLDER,
-    described,
     save,
     script,
     show,

@@ -10,23 +10,28 @@ import pytest
 import yaml
 from command import ROOT, in_this_process, laid_out, run_script
 
+from anynet_study import ResultStore
+
 #: The module whose test trains the miniature of each sweep, and runs the commands of its items.
 TRAINED_IN = {
     "paper": "test_paper_study.py",
-    **dict.fromkeys(("a2", "a3", "table-a1", "new-test-sets"), "test_ablations.py"),
+    **dict.fromkeys(("a1", "a2", "a3", "a6", "table-a1", "new-test-sets"), "test_ablations.py"),
     **dict.fromkeys(("augmentation", "wise-ft", "more-images"), "test_ablations.py"),
+    **dict.fromkeys(("quickstart", "own-space", "transfer", "cross-domain"), "test_ablations.py"),
+    **dict.fromkeys(("classes-images-steps", "long-targets"), "test_ablations.py"),
     **dict.fromkeys(("paper3", "paper4"), "engine/test_tuning.py"),
     "data-budget": "test_data_budget.py",
-}
-#: Sweeps whose miniatures tests train, and ask of these commands only some.
-ASKED_IN_PART = {
-    **dict.fromkeys(("a1", "a6"), "test_ablations.py"),
     "models": "test_own_networks.py",
+    "cifar10-mini": "test_cifar10_mini.py",
 }
 #: What does not fit a miniature, of few epochs and low accuracies, and what stands for it there.
 SCALED = {"--zoom 30": "--zoom 2", "--above 70": "--above 0"}
 #: Columns that answer: each that a table has holds a number.
 ANSWERS = ("estimate", "slope", "correlation", "rho_source", "error", "accuracy", "change", "rank")
+#: Of these, correlations: constant errors, of which a miniature has some, have none.
+CORRELATIONS = ("estimate", "correlation", "rho_source")
+#: What is of the best architectures alone.
+OF_THE_BEST = ("figure_a7.py",)
 #: Resamples: what is asked is whether there are numbers.
 FEW = ("--resamples", "200")
 
@@ -56,17 +61,26 @@ def commands_of(sweep: str) -> list[str]:
     return list(dict.fromkeys(one for item in items() if item.sweep == sweep for one in item.run))
 
 
-def answer(home: Path, sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the commands of a sweep's items on its study in `home`; each has to give numbers."""
+def answer(home: Path, sweep: str, monkeypatch: pytest.MonkeyPatch, planned: int = 0) -> None:
+    """Run the commands of a sweep's items on its study in `home`; each has to give numbers.
+
+    They are of so many architectures as are `planned`, by default all of the study.
+    """
     laid_out(monkeypatch)
     asked = commands_of(sweep)
     assert asked
+    planned = planned or len(ResultStore(home / "studies" / sweep / "results.h5").errors())
     for number, command in enumerate(asked):
         folder = home / f"answers-{number}"
         folder.mkdir()
         for full, small in SCALED.items():
             command = command.replace(full, small)
         name, *options = command.split()
+        if name == "report":
+            in_this_process(home, name, sweep, *FEW, "-o", folder)
+            page = (folder / "report.html").read_text(encoding="utf-8")
+            assert not re.search(r">\s*(nan|NaN|no value.*)\s*<", page), command
+            continue
         if name in ("analyze", "plot"):
             further = ["-o", folder] + (["--format", "csv"] if name == "analyze" else [])
             in_this_process(home, name, sweep, *options, *FEW, *further)
@@ -79,15 +93,22 @@ def answer(home: Path, sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
         tables = list(folder.glob("*.csv"))
         assert bool(tables) == bool(further), f"{command}: it writes no table"
         for path in tables:
-            check_numbers(pd.read_csv(path), f"{command}: {path.name}")
+            check_numbers(pd.read_csv(path), f"{command}: {path.name}", planned)
 
 
-def check_numbers(table: pd.DataFrame, where: str) -> None:
-    """Fail unless a table has rows, and a number in each column that answers."""
+def check_numbers(table: pd.DataFrame, where: str, planned: int) -> None:
+    """Fail unless each row of a table answers, of as many architectures as are planned."""
     assert len(table), f"{where}: no row"
     numbers = table.select_dtypes("number")
     assert numbers.notna().any(axis=None), f"{where}: no number"
-    for column in set(ANSWERS) & set(table):
-        assert table[column].notna().any(), f"{where}: no {column}"
-    if "n" in table:
-        assert table["n"].max() > 0, f"{where}: of nothing"
+    answers = [name for name in ANSWERS if name in table]
+    assert not answers or table[answers].notna().any(axis=None), f"{where}: no answer"
+    notes = table["note"].fillna("") if "note" in table else pd.Series("", table.index)
+    untold = table[notes == ""]  # others say why they have none, such as of too few test images
+    assert not answers or untold[answers].notna().any(axis=1).all(), f"{where}: no answer"
+    for column in answers:
+        lacking = untold[untold[column].isna()]
+        most = len(table) / 4 if column in CORRELATIONS else 0
+        assert len(lacking) <= most, f"{where}: no {column} in\n{lacking.to_string()}"
+    if "n" in table and not where.startswith(OF_THE_BEST):
+        assert set(table["n"]) == {planned}, f"{where}: of {sorted(set(table['n']))}, not {planned}"

@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import pytest
 from command import SWEEPS, in_this_process, train_here
+from items import answer
 
 from anynet_study import ResultStore
 
@@ -73,3 +74,7 @@ def test_the_variants_take_the_stated_part(store: ResultStore):
     images = [PER_CLASS * classes for classes in (10, 5, 2)]
     assert datasets.loc[DATASETS[:3], "train_images"].tolist() == images
     assert datasets.loc[DATASETS[:3], "test_images"].tolist() == images
+
+
+def test_its_questions_are_answered(home: Path, monkeypatch: pytest.MonkeyPatch):
+    answer(home, "cifar10-mini", monkeypatch)

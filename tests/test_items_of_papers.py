@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command import ROOT, SWEEPS
-from items import ASKED_IN_PART, TRAINED_IN, check_numbers, commands_of, items
+from items import TRAINED_IN, check_numbers, commands_of, items
 
 
 def test_each_item_is_run_on_a_miniature_or_tested_or_says_what_is_lacking() -> None:
@@ -19,22 +19,22 @@ def test_each_item_is_run_on_a_miniature_or_tested_or_says_what_is_lacking() -> 
             assert (ROOT / item.tested).is_file(), item
 
 
-def test_each_sweep_of_an_item_is_trained_and_asked_by_a_test() -> None:
+def test_each_sweep_is_trained_and_asked_by_a_test() -> None:
     sweeps = {path.stem for path in SWEEPS.rglob("*.yaml")}
-    known = TRAINED_IN | ASKED_IN_PART
-    assert {item.sweep for item in items() if item.sweep} == set(known) <= sweeps
-    for sweep, module in known.items():
-        text = (ROOT / "tests" / module).read_text(encoding="utf-8")
-        assert ("answer(" if sweep in TRAINED_IN else "run_script(") in text, sweep
+    assert {item.sweep for item in items() if item.sweep} == set(TRAINED_IN) == sweeps
+    for sweep, module in TRAINED_IN.items():
+        assert "answer(" in (ROOT / "tests" / module).read_text(encoding="utf-8"), sweep
         for command in commands_of(sweep):
             name = command.split()[0]
-            assert name in ("analyze", "plot") or (ROOT / "analysis" / name).is_file(), command
+            assert name in ("analyze", "plot", "report") or (ROOT / "analysis" / name).is_file(), (
+                command
+            )
 
 
 def test_the_figures_of_the_table_of_experiments_are_those_of_the_items() -> None:
     """Every script that `sweeps/README.md` names for a sweep is run on its miniature."""
     rows = (SWEEPS / "README.md").read_text(encoding="utf-8").splitlines()
-    for sweep in TRAINED_IN | ASKED_IN_PART:
+    for sweep in TRAINED_IN:
         asked = {command.split()[0] for command in commands_of(sweep)}
         for row in rows:
             cells = row.split("|")
@@ -46,14 +46,15 @@ def test_the_figures_of_the_table_of_experiments_are_those_of_the_items() -> Non
 
 
 def test_a_table_without_numbers_is_no_answer() -> None:
-    check_numbers(pd.DataFrame({"slope": [None, 0.5], "n": [0, 4]}), "t")
+    check_numbers(pd.DataFrame({"slope": [0.2, 0.5], "n": [4, 4]}), "t", 4)
     for table in (
         pd.DataFrame({"slope": []}),
-        pd.DataFrame({"target": ["a"], "slope": [float("nan")], "n": [4]}),
-        pd.DataFrame({"slope": [1.0], "n": [0]}),
+        pd.DataFrame({"slope": [0.2, float("nan")], "n": [4, 4]}),
+        pd.DataFrame({"slope": [0.2, 0.5], "n": [4, 3]}),
+        pd.DataFrame({"target": ["a"], "note": ["no value"]}),
     ):
         with pytest.raises(AssertionError):
-            check_numbers(table, "t")
+            check_numbers(table, "t", 4)
 
 
 @pytest.mark.slow

@@ -13,7 +13,8 @@ import own_models
 import pandas as pd
 import pytest
 import torch
-from command import ROOT, SWEEPS, environment, in_this_process, laid_out, run_script, train
+from command import ROOT, SWEEPS, environment, in_this_process, train
+from items import answer
 from miniatures import write_miniature
 from PIL import Image
 from scripted_study import PACKED
@@ -321,6 +322,16 @@ def test_a_table_names_them_too(type_: Type) -> None:
     assert "line 2: column architecture: '0000000000000000' is not the id" in told.line
 
 
+def test_models_have_a_price_before_their_data_is_there(tmp_path: Path) -> None:
+    """CIFAR-10 is taken to be packed as large as the recipe asks; networks here are our own."""
+    own = "population.networks=[resnet18, resnet34, resnet50, resnet101, resnet152, resnet20]"
+    priced = in_this_process(tmp_path, "launch", SWEEPS / "models.yaml", "--dry-run", own).stdout
+    (runs,) = re.findall(r"^(\d+) runs, ", priced, re.M)
+    row = next(r for r in (SWEEPS / "README.md").read_text().splitlines() if "models.yaml" in r)
+    assert f"{runs} runs" in row
+    assert f"Expected: {runs} runs" in (SWEEPS / "models.yaml").read_text()
+
+
 @pytest.mark.slow
 def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -338,7 +349,7 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace(__name__="torchvision"))
     monkeypatch.setitem(sys.modules, "torchvision.models", models)
     trace_network.cache_clear()
-    for base, classes in (("imagenet", 8), ("insects", 8)):
+    for base, classes in (("imagenet", 8), ("insects", 8), ("cifar10", None)):
         source = write_miniature(base, tmp_path / "downloads", classes=classes)
         in_this_process(tmp_path, "data", "add", base, "--from", source, "--size", 16)
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
@@ -350,7 +361,7 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     small = [name.replace("resnet152", "resnet20") for name in networks]
     changes.append(f"population.networks={small}")
     priced = in_this_process(tmp_path, "launch", SWEEPS / "models.yaml", "--dry-run", *changes)
-    assert "48 runs" in priced.stdout
+    assert "96 runs" in priced.stdout
     opened = open_sweep(SWEEPS / "models.yaml", changes)
     opened.folder.begin(opened.sweep, opened.population)
     worker.train_runs(opened.folder, opened.sweep, opened.plan.ids(), {}, Interruption())
@@ -358,9 +369,7 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     runs = ResultStore(opened.folder.results).table("runs", ["network", "status"]).to_pydict()
     assert set(runs["status"]) == {"completed"}
     assert set(runs["network"]) == set(small)
-    told = {"rank_preservation": "", "transforms": "--dataset insects"}
-    told |= {"figure_a6": "--recipe tuned --source imagenet"}
-    laid_out(monkeypatch)
-    for name, options in told.items():
-        assert run_script(name, "studies/models", *options.split(), "-o", ".") == 0
-        assert Path(f"{name}.png").is_file()
+    datasets = ResultStore(opened.folder.results).datasets().set_index("dataset")
+    noisy = json.loads(datasets.loc["insects-noisy", "variant"])
+    assert (noisy["base"], noisy["label_noise"]) == ("insects", 0.4)
+    answer(tmp_path, "models", monkeypatch)

@@ -51,6 +51,9 @@ class Options:
     #: Shell patterns of the architectures through which the line of effective robustness goes, such
     #: as those trained on the base alone; none: all.
     baseline: tuple[str, ...] = ()
+    #: Of a table: the column of each model's data budget, and that of how it was trained.
+    budget: str = ""
+    by: str = ""
     #: The least ICC of single runs that there can be on any dataset, where no replicates tell it.
     least_icc: float | None = None
     #: Ignore the weights of a population that was drawn with unequal probability.
@@ -69,6 +72,8 @@ class Options:
             raise UserError(f"--replicates: unknown {self.replicates!r}; choose from {legal}")
         if self.seed < 0:
             raise UserError(f"--seed: {self.seed} is negative; legal: 0, 1, 2, ...")
+        if self.by and not self.budget:
+            raise UserError(f"--by {self.by}: it goes with --budget COLUMN")
         if self.least_icc is not None and not 0 < self.least_icc <= 1:
             raise UserError(f"--least-icc: {self.least_icc:g}; legal: above 0, at most 1")
         check_level(self.level, self.resamples)

@@ -91,7 +91,7 @@ class CorrectedP:
 
 @dataclass(frozen=True)
 class BestSet:
-    """Who of several can be the best (`apr.can_be_largest`), of `together` such questions."""
+    """Those of several that can be the best (`apr.can_be_largest`), in `together` questions."""
 
     #: Of the confidence set: names.
     can_be: tuple[str, ...]

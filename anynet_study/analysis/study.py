@@ -58,6 +58,7 @@ Table = Literal[
     "match",
     "proxies",
     "over-targets",
+    "benchmark",
     "regret",
     "costs",
     "sizes",
@@ -79,9 +80,11 @@ Table = Literal[
     "shifts",
     "gaps",
     "effective-robustness",
+    "budgets",
     "significance",
     "label-sets",
     "class-accuracy",
+    "confusion",
 ]
 Figure = Literal[
     "heatmap",
@@ -90,6 +93,7 @@ Figure = Literal[
     "matched",
     "proxies",
     "family",
+    "benchmark",
     "regret",
     "costs",
     "widths",
@@ -118,8 +122,10 @@ Figure = Literal[
     "gaps",
     "effective-robustness",
     "shift-ranks",
+    "budgets",
     "label-sets",
     "class-accuracy",
+    "confusion",
     "population",
 ]
 #: What the completion of a study in a shell or notebook leaves out: for analyses, not for users.
@@ -144,7 +150,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ImagePredictions:
-    """What architectures took the images of one test set for."""
+    """Classes that architectures predicted for the images of one test set."""
 
     architectures: list[str]
     #: (architectures, images) class numbers.
@@ -220,7 +226,7 @@ def needed(found: T | None, reason: str) -> T:
 
 
 class Study(Analysed):
-    """What is known of a study; each property is read when it is first asked for, and once.
+    """A study as it is analysed; each property is read when it is first asked for, and once.
 
     A property raises DoesNotApplyError with the reason where the study has nothing of the kind;
     `known` gives None instead.

@@ -82,7 +82,7 @@ class World:
 
 @dataclass(frozen=True)
 class Told:
-    """What one simulated study says of a kind: how many claims, decided ones, and wrong ones."""
+    """Numbers of claims, decided ones and wrong ones of a kind in one simulated study."""
 
     claims: int
     decided: int

@@ -143,6 +143,9 @@ def sample_images(
         opt("Table of the original's images, with class and frequency.", metavar="REFERENCE"),
     ] = None,
     threshold: Annotated[float, opt("Lowest frequency of the strategy threshold.")] = 0.7,
+    below: Annotated[
+        float | None, opt("Leave out candidates of this frequency or more, for a harder test set.")
+    ] = None,
     bins: Annotated[int, opt("Equal bins of frequencies that are matched.", min=1)] = 5,
     seed: Annotated[int, opt("Seed of the draw.")] = 0,
     source: Annotated[
@@ -180,6 +183,8 @@ def sample_images(
     Examples:
       anynet-study data sample candidates.csv --per-class 10 --like original.csv -o chosen.csv
       anynet-study data sample candidates.csv --per-class 10 --strategy top --from digits --add top
+      anynet-study data sample candidates.csv --per-class 10 --strategy threshold \\
+        --threshold 0.4 --below 0.6 --from digits --add hard
       anynet-study data sample pool/table.csv --per-class 10 --strategy threshold --size 32 \\
         --original cifar10:train --picture near.png --add cifar10-new
     """
@@ -199,7 +204,7 @@ def sample_images(
     if original is not None:
         near = _near(images, original, bits, distance, picture)
         table = table[~table["image"].isin(near)]
-    chosen = select_images(table, strategy, per_class, reference, threshold, bins, seed)
+    chosen = select_images(table, strategy, per_class, reference, threshold, bins, seed, below)
     if add is not None:
         pack_selection(images, chosen.index.to_numpy(), add, original, force)
     if output is not None:

@@ -18,7 +18,7 @@ class UserError(ValueError):
 
 
 class DoesNotApplyError(UserError):
-    """What an analysis is asked for, these results do not have, or too little of: it is left out.
+    """An analysis needs what these results do not have, or too little of: it is left out.
 
     Nothing is wrong with any file; of what is, UnreadableError is raised.
     """

@@ -98,7 +98,7 @@ def _font() -> Font:
 
 
 def _lacking(font: Font, texts: Iterable[str]) -> int:
-    """How many different characters of these texts the font lacks."""
+    """Count the different characters of some texts that the font lacks."""
     box = bytes(font.getmask(LACKING))
     return sum(bytes(font.getmask(one)) == box for one in set("".join(texts)))
 

@@ -48,7 +48,7 @@ MOST_PROBED = 1 << 22
 
 
 class Seen(NamedTuple):
-    """What was found in a chunk of candidates."""
+    """Counts and hits of a chunk of candidates."""
 
     candidates: int
     #: Positions in the chunk of the candidates that are in the space (obey its constraints).

@@ -55,7 +55,7 @@ SECONDS_BETWEEN_TRIES = 0.05
 
 @dataclass(frozen=True)
 class CollectReport:
-    """What one collect found. All counts but `duplicates` are of runs."""
+    """Counts of one collect; all but `duplicates` are of runs."""
 
     runs: int
     #: Not in the store that this one replaced.

@@ -43,7 +43,7 @@ FILES = {
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What a bundle holds."""
+    """The content of a bundle."""
 
     folder: Path
     #: Name -> bytes.

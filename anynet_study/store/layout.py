@@ -51,7 +51,7 @@ _ANY_NUMBER = (float("-inf"), float("inf"))
 
 @dataclass(frozen=True)
 class Column:
-    """What a column of a table holds."""
+    """The meaning, type and limits of a column of a table."""
 
     meaning: str
     #: None: whichever type its source gives it, as of columns of other people's tables.

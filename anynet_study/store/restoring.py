@@ -40,7 +40,7 @@ BATCH = 1000
 
 @dataclass(frozen=True)
 class OnlyInStore:
-    """How many records a store has that are in no journal."""
+    """Numbers of records that a store has and no journal."""
 
     runs: int = 0
     evaluations: int = 0

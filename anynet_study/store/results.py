@@ -304,9 +304,14 @@ class Results(ABC):
         runs = table.to_pandas()
         mine = self.stands(runs, recipe)
         if best is not None:
-            name = self._recipe(recipe)
-            chosen = runs["run_id"].isin(best_trials(self.trials(), name, best))
-            mine = chosen | (mine & (runs["recipe"] != name))
+            trials, standing = self.trials(), self.errors_of(recipe)
+            named = runs["dataset"].astype(object).map(standing)
+            tuned = [
+                name for name in dict.fromkeys(standing.values()) if name in {*trials["tuned"]}
+            ]
+            for name in tuned or [self._recipe(recipe)]:
+                chosen = runs["run_id"].isin(best_trials(trials, name, best)) & (named == name)
+                mine = chosen | (mine & (runs["recipe"] != name))
         runs = runs[runs["planned"] & mine]
         if metric is not None:
             runs = runs if known else runs.assign(classes=np.nan)

@@ -36,7 +36,7 @@ BLOCK_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class Contents:
-    """What a store holds besides its records."""
+    """The content of a store besides its records."""
 
     #: Tables of the store, with a column architecture, dataset or journal.
     architectures: pa.Table

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import pytest
 import yaml
+from command import SWEEPS
 from tiny_study import TINY, Type
 
 from anynet_study import Sweep
@@ -143,3 +144,11 @@ def test_the_command_trains_and_prints_the_recipe(tmp_path, type_: Type) -> None
     assert further.out.count(" begins") == 12  # those at 0.1 are there
     again = type_("pilot", "tiny.yaml", "--lr", "0,1")
     assert "--lr: '0,1'; legal: numbers above 0" in again.line
+
+
+def test_a_sweep_that_says_whose_errors_stand_has_a_pilot() -> None:
+    """Of the recipe that it begins with, which trains the source alone."""
+    trial = pilot_of(Sweep.load(SWEEPS / "tuning" / "paper3.yaml"), 2)
+    assert trial.errors_of == {}
+    (recipe,) = trial.recipes.values()
+    assert list(trial.trained_datasets(recipe)) == ["imagenet"]

@@ -481,6 +481,10 @@ def test_every_experiment_runs_in_miniature_and_gives_its_table(
     tuned = store.trials()
     assert (tuned.groupby(["architecture", "dataset"])["chosen"].sum() == 1).all()
     assert tuned["architecture"].nunique() == 4
+    if name == "paper3":  # of a smaller budget, but for the source, which nothing was tuned on
+        fewer = store.errors(best=2)
+        assert fewer.notna().all(axis=None)
+        assert fewer["imagenet"].equals(store.errors()["imagenet"])
     answer(tmp_path, name, monkeypatch)
     code = run_script("tuning", str(tmp_path / "studies" / name), *options.split())
     shown = capsys.readouterr()

@@ -201,6 +201,7 @@ class StudyOptions(TableOptions):
         ),
         OF_DATASETS: (
             *("family", "targets", "shifts", "evaluations", "baseline", "images", "distances"),
+            *("budget", "by"),
         ),
     }
 
@@ -240,6 +241,14 @@ class StudyOptions(TableOptions):
     replicates: Annotated[
         str, typer.Option("--replicates", help="In a store: mean over replicates, or first.")
     ] = "mean"
+    budget: Annotated[
+        str,
+        typer.Option(metavar="COLUMN", help="Of a table: each model's data budget (budgets)."),
+    ] = ""
+    by: Annotated[
+        str,
+        typer.Option(metavar="COLUMN", help="With --budget: how each model was trained."),
+    ] = ""
     source_name: SourceName = ""
     family: Family = None
     targets: Targets = None
@@ -271,7 +280,7 @@ class StudyOptions(TableOptions):
 #: Options that say how to compute, and which runs count.
 OPTIONS = (
     *("method", "resamples", "seed", "level", "unweighted", "least_icc"),
-    *("where", "recipe", "metric", "replicates"),
+    *("where", "recipe", "metric", "replicates", "budget", "by"),
 )
 
 

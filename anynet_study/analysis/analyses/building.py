@@ -7,7 +7,8 @@ import pandas as pd
 
 from anynet_study.analysis.analysis import check_room
 from anynet_study.analysis.plots import wording
-from anynet_study.core.errors import DoesNotApplyError
+from anynet_study.analysis.study import Study
+from anynet_study.core.errors import DoesNotApplyError, UserError
 
 #: Tables by what tells them apart, each made when it is its turn.
 Parts = dict[tuple[str, ...], Callable[[], pd.DataFrame]]
@@ -98,3 +99,18 @@ def with_interval(row: pd.Series, name: str = "estimate") -> str:
     if pd.isna(low):
         return f"{wording.number(row[name])} (no interval)"
     return wording.estimate(row[name], low, high)
+
+
+def described(study: Study, column: str) -> pd.Series:
+    """By architecture what a column says of it, such as "parameters" or a column of a table.
+
+    "family", where no column has that name: the letters that the name of a network begins with.
+    Raises UserError with the legal names.
+    """
+    table = study.architectures.set_index("architecture")
+    if column == "family" and column not in table and "network" in table:
+        table["family"] = table["network"].str.removeprefix("timm:").str.extract("^([A-Za-z]+)")
+    if column not in table:
+        known = ", ".join(map(str, table)) or "none"
+        raise UserError(f"{study.name}: knows no {column} of its architectures; there are {known}")
+    return table[column]

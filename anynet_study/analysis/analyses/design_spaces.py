@@ -17,7 +17,7 @@ from anynet_study.analysis.analyses.building import Parts, stacked
 from anynet_study.analysis.analysis import Analysed, Analysis, Options, StudyFigure
 from anynet_study.analysis.apr.error_tables import FEWEST
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import DoesNotApplyError, UserError, amount
+from anynet_study.core.errors import DoesNotApplyError, UserError, amount, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -239,7 +239,7 @@ def _grouped(spaces: Spaces, chosen: Mapping[str, pd.Series]) -> Spaces:
     if not kept:
         raise UserError(f"no group has {FEWEST} models with an error: there are {counts}")
     notes = [
-        f"{label}: left out, with {count} models that have an error (at least {FEWEST} are needed)"
+        f"{label}: left out; {counted(count, 'model')} with an error, at least {FEWEST} are needed"
         for label, count in counts.items()
         if count < FEWEST
     ]

@@ -52,7 +52,7 @@ class Concern:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of the runs of a study, or of a table of errors, under the recipe that counts.
+    """Facts on the runs of a study, or on a table of errors, under the recipe that counts.
 
     Of runs that are recorded, and asked for.
     """

@@ -85,7 +85,7 @@ def load(
     itself. `analysis` adds analyses of your own, MODULE:NAME of an
     `anynet_study.analysis.Analysis`. `options` are the fields of
     `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
-    evaluations, baseline, least_icc, unweighted, where.
+    evaluations, baseline, least_icc, unweighted, where, budget, by.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.
 

@@ -158,7 +158,9 @@ def hidden_by_noise(noise: pd.DataFrame) -> list[Claim]:
     differ: list[Claim] = []
     share: list[Claim] = []
     for row, corrected in zip(known.to_dict("records"), p, strict=True):
-        name = f"{row['dataset']} (ICC {with_interval(row, 'icc')})"
+        # Those that hold together are wider than those in the table: a number has one interval.
+        icc = with_interval(row, "icc") if asked == 1 else wording.number(row["icc"])
+        name = f"{row['dataset']} (ICC {icc})"
         tested = CorrectedP(float(corrected), 1.0, OF_NOISE, asked)
         differ.append(Claim(NOT_SHOWN, name, tested, asked=asked))
         if differ[-1].answer == "yes":

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anynet_study.analysis.analyses import (
+    benchmark,
+    budgets,
     class_accuracy,
     configurations,
+    confusion,
     correlations,
     distances,
     drivers,
@@ -32,6 +35,7 @@ ANALYSES: dict[str, Analysis[Study]] = {
         proxies.MATCH,
         proxies.PROXIES,
         over_targets.OVER_TARGETS,
+        benchmark.BENCHMARK,
         proxies.REGRET,
         proxies.COSTS,
         correlations.SIZES,
@@ -54,9 +58,11 @@ ANALYSES: dict[str, Analysis[Study]] = {
         shifts.SHIFTS,
         shifts.GAPS,
         shifts.EFFECTIVE_ROBUSTNESS,
+        budgets.BUDGETS,
         images.SIGNIFICANCE,
         images.LABEL_SETS,
         class_accuracy.CLASS_ACCURACY,
+        confusion.CONFUSION,
         configurations.POPULATION,
     )
 }

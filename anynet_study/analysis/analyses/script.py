@@ -125,21 +125,6 @@ def show(title: str, table: pd.DataFrame) -> None:
     print(f"{title}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
 
 
-def described(study: Study, column: str) -> pd.Series:
-    """By architecture what a column says of it, such as "parameters" or a column of a table.
-
-    "family", where no column has that name: the letters that the name of a network begins with.
-    Raises UserError with the legal names.
-    """
-    table = study.architectures.set_index("architecture")
-    if column == "family" and column not in table and "network" in table:
-        table["family"] = table["network"].str.removeprefix("timm:").str.extract("^([A-Za-z]+)")
-    if column not in table:
-        known = ", ".join(map(str, table)) or "none"
-        raise UserError(f"{study.name}: knows no {column} of its architectures; there are {known}")
-    return table[column]
-
-
 def errors_on_test_sets(
     study: Study, dataset: str, kind: EvaluationKind | None = None, own: str = ""
 ) -> tuple[pd.DataFrame, dict[str, int] | None]:

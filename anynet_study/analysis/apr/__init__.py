@@ -14,6 +14,8 @@ from anynet_study.analysis.apr.agreement import (
     duration,
     kept_is_sure,
 )
+from anynet_study.analysis.apr.bands import compare_bands
+from anynet_study.analysis.apr.benchmark import benchmark
 from anynet_study.analysis.apr.best_architectures import (
     at_most_a_quarter,
     best_of_bins,
@@ -121,6 +123,7 @@ __all__ = [
     "as_matrix",
     "at_most_a_quarter",
     "bca",
+    "benchmark",
     "best_of_bins",
     "best_proxies",
     "binomial_interval",
@@ -129,6 +132,7 @@ __all__ = [
     "check_errors",
     "check_level",
     "class_or_size",
+    "compare_bands",
     "compare_proxies",
     "compare_spaces",
     "configurations",

@@ -203,7 +203,7 @@ def spearman_kernel(values: Floats, pairs: Ints, scratch: Scratch) -> Kernel:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """Where the sums that pairs (p, 2) of k columns need stand in a matrix of products."""
+    """Places, in a matrix of products, of the sums that pairs (p, 2) of k columns need."""
 
     left: Ints
     right: Ints

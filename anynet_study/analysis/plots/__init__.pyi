@@ -19,7 +19,9 @@ from .fits import covariate_grid as covariate_grid
 from .fits import effective_robustness_grid as effective_robustness_grid
 from .fits import fit_data as fit_data
 from .fits import fit_grid as fit_grid
+from .fits import gap_line_chart as gap_line_chart
 from .fits import transfer_grid as transfer_grid
+from .heatmaps import confusion_heatmap as confusion_heatmap
 from .heatmaps import correlation_heatmap as correlation_heatmap
 from .heatmaps import stage_driver_heatmap as stage_driver_heatmap
 from .measure import Look as Look

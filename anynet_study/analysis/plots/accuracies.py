@@ -159,8 +159,8 @@ def budget_chart(
 
     `table` has recipe, dataset, images_of (what the dataset is a part of), train_images, base
     (filled, lines) and average (hollow, dashed): the mean accuracy on the test set without a shift,
-    and on the shifted ones, in percent. Lines join parts of the same images. `across` labels the x
-    axis, of what train_images are.
+    and on the shifted ones, in percent, with whiskers where base_low and so on are known. Lines
+    join parts of the same images. `across` labels the x axis, of what train_images are.
     """
     drawn = style.one_panel(style.ONE_COLUMN, 3.0, ax)
     axes = drawn.first
@@ -169,9 +169,11 @@ def budget_chart(
     for (name, source), rows in table.groupby(["recipe", "images_of"], sort=False):
         rows = rows.sort_values("train_images", kind="stable")
         look = {"color": recipes[name]["color"], "marker": sources[source]["marker"]}
-        axes.plot(rows["train_images"], rows["base"], markersize=4.5, **look)
         shifted = {**look, "markerfacecolor": "white", "linestyle": "--"}
-        axes.plot(rows["train_images"], rows["average"], markersize=4.5, **shifted)
+        for column, how in (("base", look), ("average", shifted)):
+            axes.plot(rows["train_images"], rows[column], markersize=4.5, **how)
+            bars = {"color": look["color"], "marker": "none"}
+            style.draw_intervals(axes, rows, column, rows["train_images"], across=False, **bars)
     style.log_axis(axes)
     axes.set(xlabel=across, ylabel="accuracy (%)", title=f"n = {table['n'].min()}")
     lines: dict[str, dict[str, Any]] = {n: {"color": look["color"]} for n, look in recipes.items()}
@@ -194,18 +196,20 @@ def _label_set(name: str, classes: float, images: float) -> str:
 def class_chart(table: pd.DataFrame, across: str = "", ax: Axes | None = None) -> Figure:
     """Plot the accuracy on each class: the mean with its interval, and the range.
 
-    `table` has class, mean, low, high, lowest, highest (percent) and n; and dataset (one), unless
-    `across` labels the x axis.
+    `table` has class, mean, low, high (percent) and n; lowest and highest, where the range is
+    drawn; and dataset (one), unless `across` labels the x axis.
     """
     drawn = style.one_panel(style.ONE_COLUMN * 1.2, 1.1 + 0.14 * len(table), ax)
     axes, places = drawn.first, np.arange(len(table))
-    ends = axes.hlines(places, table["lowest"], table["highest"], color="0.8", linewidth=3)
     style.draw_intervals(axes, table, "mean", places, color=style.BLUE, marker="o", label="mean")
     axes.set_yticks(places, [wording.shorten(name, 26) for name in table["class"]], fontsize=6)
     axes.set_ylim(len(table) - 0.4, -0.6)
     of = "" if across else wording.shorten(table["dataset"].iloc[0], 18)
     axes.set_xlabel(across or f"accuracy on classes of {of} (%)")
     axes.set_title(f"n = {table['n'].iloc[0]}")
-    (mean,), _ = axes.get_legend_handles_labels()
-    drawn.legend([mean, ends], ["mean", "worst to best"])
+    if "lowest" in table:
+        look: dict[str, Any] = {"color": "0.8", "linewidth": 3, "zorder": 0}
+        ends = axes.hlines(places, table["lowest"], table["highest"], **look)
+        (mean,), _ = axes.get_legend_handles_labels()
+        drawn.legend([mean, ends], ["mean", "worst to best"])
     return drawn.figure

@@ -211,6 +211,27 @@ def covariate_grid(
 
 
 @style.styled
+def gap_line_chart(
+    table: pd.DataFrame, fit: LinearFit, column: str, ax: Axes | None = None
+) -> Figure:
+    """Plot what is lost on a new test set against what a column says of the models, with a line.
+
+    `table` is a result of `apr.gaps` with that column of numbers, such as the year; `fit` the line
+    of the gap on it.
+    """
+    drawn = style.one_panel(style.ONE_COLUMN * 1.1, 2.6, ax)
+    axes = drawn.first
+    look = {"color": style.BLUE, "marker": "o", "markersize": 3}
+    style.draw_intervals(axes, table, "gap", table[column], across=False, **look)
+    _draw_line(axes, fit.region(), style.ORANGE)
+    axes.axhline(0, color="0.4", linewidth=0.6)
+    slope = wording.estimate(fit.slope, fit.slope_low, fit.slope_high)
+    axes.set_title(f"points for one {column} more: {slope}\nn = {fit.n}", fontsize=6.5)
+    axes.set(xlabel=wording.shorten(column, 26), ylabel="loss of accuracy (points)")
+    return drawn.figure
+
+
+@style.styled
 def effective_robustness_grid(
     table: pd.DataFrame,
     base: str = "base",

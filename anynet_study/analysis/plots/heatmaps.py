@@ -95,6 +95,42 @@ def stage_driver_heatmap(
     return drawn.figure
 
 
+@style.styled
+def confusion_heatmap(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
+    """Show how often each class (row) is taken for each other one (column), in percent.
+
+    `table` has class, taken_for, share (percent), dataset (one) and n, a row for each pair.
+    """
+    import seaborn  # here: most commands that import this room draw none
+
+    names = list(dict.fromkeys(table["taken_for"]))
+    values = table.set_index(["class", "taken_for"])["share"].unstack()
+    values = values.reindex(index=list(dict.fromkeys(table["class"])), columns=names)
+    width = style.own_width(min(style.TWO_COLUMNS, 2.0 + 0.3 * len(names)))
+    drawn = style.one_panel(width, 1.4 + 0.22 * len(values), ax)
+    axes = drawn.first
+    seaborn.heatmap(
+        values,
+        ax=axes,
+        vmin=0,
+        vmax=100,
+        cmap="Blues",
+        annot=72 * (width - 1.6) / len(names) >= WITH_SHORT,
+        fmt=".0f",
+        annot_kws={"fontsize": style.SMALLEST_TEXT},
+        cbar_kws={"label": "% of the images of a class", "shrink": 0.8},
+        xticklabels=wording.shortened(names, 14),
+        yticklabels=wording.shortened(list(values.index), 20),
+        linewidths=0.5,
+    )
+    of = wording.shorten(table["dataset"].iloc[0], 18)
+    axes.set(xlabel="taken for", ylabel=f"class of {of}", title=f"n = {table['n'].iloc[0]}")
+    axes.tick_params(length=0)
+    axes.tick_params(axis="x", labelrotation=90)
+    axes.tick_params(axis="y", labelrotation=0)
+    return drawn.figure
+
+
 def _colour(axes: Axes, values: pd.DataFrame, label: str, rows: Sequence[str], **look: Any) -> None:
     """Draw a matrix of correlations as colours, with the names of its rows and columns."""
     import seaborn  # here: most commands that import this room draw none

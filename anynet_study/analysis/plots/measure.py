@@ -24,7 +24,7 @@ SHORTEST = 8
 
 @dataclass(frozen=True)
 class Look:
-    """What a figure is made to; by default, what it is."""
+    """The width, font size, names and style of a figure; by default, its own."""
 
     #: Inches; the height changes alike.
     width: float | None = None

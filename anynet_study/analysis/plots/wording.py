@@ -120,7 +120,7 @@ def _told_apart(names: list[str], text: str, limit: int) -> dict[str, str]:
 
 
 def _common(names: list[str]) -> int:
-    """How many characters all names begin with."""
+    """Count the characters with which all names begin."""
     columns = enumerate(zip(*names, strict=False))
     return next((at for at, column in columns if len({*column}) > 1), min(map(len, names)))
 

@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Headline:
-    """What the figure shows, the most alike dataset first."""
+    """The content of the figure, the most alike dataset first."""
 
     title: str
     rows: list[Row]

@@ -50,7 +50,7 @@ def label_captions(
 
 @dataclass(frozen=True)
 class Quality:
-    """How good labels are."""
+    """Accuracy and utilisation of labels."""
 
     captions: int
     #: Number of captions that have a label.

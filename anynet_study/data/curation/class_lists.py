@@ -38,7 +38,7 @@ Embedder = Callable[[list[str]], Any]
 
 
 class Selection(NamedTuple):
-    """What `select_classes` chose, and from which candidates."""
+    """Classes that `select_classes` chose, and the candidates."""
 
     #: DataFrame[class, term, captions, min, mean, median, max, similarity], the most similar class
     #: first. The statistics are over the captions that count for the class; `similarity` is the

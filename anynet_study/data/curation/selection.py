@@ -47,8 +47,12 @@ def select_images(
     threshold: float = THRESHOLD,
     bins: int = BINS,
     seed: int = 0,
+    below: float | None = None,
 ) -> "pd.DataFrame":
     """Select `per_class` rows of each class of `candidates`, a DataFrame[class, frequency (0..1)].
+
+    Those of frequency `below` or more are no candidates, so that `threshold` takes the others of a
+    range (paper 2, Figure 15: harder test sets).
 
     `like` has the same columns for the original test set: `matched` gives each class of the
     selection its distribution. If a bin has too few candidates, the nearest bins fill it up, the
@@ -58,6 +62,10 @@ def select_images(
     """
     if strategy == "matched" and like is None:
         raise UserError("--strategy matched: --like must name a table of the original's images")
+    if below is not None:
+        known, candidates = candidates["class"], candidates[candidates["frequency"] < below]
+        if absent := sorted({*known} - {*candidates["class"]}):
+            raise UserError(f"--below {below:g}: class {absent[0]!r} has no candidate below it")
     table = candidates.reset_index(drop=True)
     table = table.assign(bin=binned(table["frequency"], bins), filled=False)
     rows: list[Indices] = []

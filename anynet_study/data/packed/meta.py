@@ -39,7 +39,7 @@ class Holdout(_Frozen):
 
 
 class Limit(_Frozen):
-    """Which part of the source was taken."""
+    """The part of the source that was taken."""
 
     seed: int
     per_class: int | None

@@ -46,7 +46,7 @@ JPEG_BYTES, JPEG_SHARE = 600, 0.1
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a dataset comes from, for its meta data."""
+    """The source of a dataset, for its meta data."""
 
     name: str
     source: str
@@ -81,7 +81,7 @@ class _Quarantine:
 
 
 class _Packed:
-    """What is known of one split, of its n readable examples in the order of the arrays."""
+    """One split: its n readable examples in the order of the arrays."""
 
     def __init__(self, split: Split, given: list[Example], quarantine: _Quarantine) -> None:
         self.split, self.given, self._quarantine = split, given, quarantine

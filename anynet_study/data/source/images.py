@@ -129,7 +129,7 @@ def _is_alpha(image: Image.Image) -> bool:
 
 
 class Peculiar(NamedTuple):
-    """What is unusual of an image file."""
+    """Unusual properties of an image file."""
 
     #: The lowest and highest pixel of one of 16 bits; of colour to the next 256.
     range_of_16_bits: tuple[int, int] | None = None

@@ -98,7 +98,7 @@ _IMAGE = re.compile(rb"\xff\xd8\xff|\x89PNG\r\n|GIF8[79]a|RIFF....WEBP", re.DOTA
 
 @dataclass(frozen=True)
 class Source:
-    """What the user pointed at."""
+    """The folder or archive that the user named."""
 
     path: Path
     tree: Folder

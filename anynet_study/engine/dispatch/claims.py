@@ -89,7 +89,7 @@ def _sign(path: Path) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Claimed:
-    """What stands in a claim: the job of its worker, and which process that is on its machine."""
+    """The content of a claim: the job of its worker, and its process on its machine."""
 
     job_id: str
     pid: int = 0

@@ -62,7 +62,7 @@ class LaunchReport:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a launch does only where a user has allowed it."""
+    """Steps of a launch that a user has to allow."""
 
     #: Train completed runs again, for evaluations that were added and need their weights.
     retrain: bool = False

@@ -30,7 +30,7 @@ def pack_for_workers(runs: Sequence[PlannedRun], workers: int) -> list[list[Plan
 
 
 def last_end(free: list[float], waiting: Iterable[float]) -> float:
-    """When the last of the waiting jobs ends, each begun where a place is `free` first; seconds."""
+    """Return when the last waiting job ends (seconds), each begun where a place is `free` first."""
     heapq.heapify(free)
     last = max(free)
     for seconds in waiting:

@@ -173,7 +173,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Throughput:
-    """How fast the runs of a study end, and what they cost so far."""
+    """The pace at which runs of a study end, and their cost so far."""
 
     #: Recorded runs per hour: over the last hour, or since the first run began if that is later.
     #: None before a run has ended.

@@ -44,7 +44,7 @@ MOST = 1000
 
 
 class Executor(Protocol):
-    """What anything has that calls functions elsewhere.
+    """Anything that calls functions elsewhere.
 
     Such are the executors of `concurrent.futures`, Dask, Parsl, mpi4py and submitit.
     """

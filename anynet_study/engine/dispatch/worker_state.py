@@ -182,7 +182,7 @@ class WorkerState(AbstractContextManager["WorkerState"]):
 
 
 def changed(path: Path) -> float:
-    """When a file was changed (seconds since 1970); 0 if it is not there."""
+    """Return when a file was changed (seconds since 1970); 0 if it is not there."""
     try:
         return path.stat().st_mtime
     except OSError:

@@ -302,9 +302,9 @@ def resolve(
             raise UserError(
                 f"accumulation: {train_images} training images make no {recipe.accumulation} parts"
             )
-        return recipe.resolved(
-            size.side, size.classes, size.multi_label, view.metric if view else None
-        )
+        # What is not there yet can be packed as large as a recipe asks (`data add --size`).
+        side = size.side if size.known else max(size.side, recipe.resolution or 0)
+        return recipe.resolved(side, size.classes, size.multi_label, view.metric if view else None)
 
 
 def refuse_twins(settings: Sequence[Setting]) -> None:

@@ -31,7 +31,7 @@ from anynet_study.engine.training import (
 
 @dataclass(frozen=True)
 class DatasetSize:
-    """What the cost depends on, of a dataset view."""
+    """The properties of a dataset view on which costs depend."""
 
     classes: int
     train_images: int

@@ -62,6 +62,7 @@ def pilot_of(
         "recipes": {tried: {**stated, "overrides": overrides, "tuning": tuning}},
         "replicates": {},
         "evaluations": {},
+        "errors_of": {},
     }
     try:
         return Sweep.model_validate(content)

@@ -25,7 +25,7 @@ from anynet_study.engine.training.trainer import Trainer, Values
 
 @dataclass
 class Outcome:
-    """What a run gave."""
+    """The results of a run."""
 
     status: Literal["completed", "diverged"] = "completed"
     #: Test error of the final weights in percent, on the recipe's metric; chance if diverged.

@@ -13,7 +13,7 @@ from anynet_study.engine.training.metrics import Tally, final_error
 
 @dataclass(frozen=True)
 class PassResult:
-    """What a pass over test images gave."""
+    """The results of a pass over test images."""
 
     images: int
     #: Mean cross-entropy, among the classes that may be chosen.

@@ -16,7 +16,7 @@ Turns = Generator[None, None, T]
 
 @dataclass(frozen=True)
 class Ended(Generic[T]):
-    """How one of several runs ended."""
+    """The end of one of several runs."""
 
     #: Its place in the list given.
     number: int

@@ -36,7 +36,7 @@ STORES = (".h5", ".hdf5")
 
 @dataclass(frozen=True)
 class Files:
-    """What is imported."""
+    """The files of an import."""
 
     #: Tables of errors or accuracies, and results stores.
     tables: Sequence[Path] = ()
@@ -50,7 +50,7 @@ class Files:
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What an import made."""
+    """The content of an imported store."""
 
     models: int
     datasets: int

@@ -135,7 +135,7 @@ def _plain_words(name: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a column is, and why."""
+    """The kind of a column, and the evidence."""
 
     kind: Kind
     why: str = ""

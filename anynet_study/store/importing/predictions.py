@@ -50,7 +50,7 @@ Classes = NDArray[np.uint16]
 
 @dataclass(frozen=True)
 class ModelPredictions:
-    """What models predicted of the same examples, in one order."""
+    """Predictions of models on the same examples, in one order."""
 
     models: list[str]
     #: (models, examples); 1 and 0 where only correctness is known; NO_PREDICTION: none.

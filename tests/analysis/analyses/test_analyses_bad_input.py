@@ -189,7 +189,7 @@ ELSEWHERE = {
     *("noise", "corrected", "rank-preservation", "duration"),
     *("shifts", "gaps"),
     *("effective-robustness", "significance", "label-sets"),
-    *("class-accuracy", "distance", "tuning", "tuned"),
+    *("class-accuracy", "confusion", "budgets", "distance", "tuning", "tuned"),
 }
 
 

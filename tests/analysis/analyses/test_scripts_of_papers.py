@@ -9,12 +9,12 @@ import pytest
 from command import run_script
 from matplotlib.figure import Figure
 from scipy.special import expit, logit, softmax
-from scipy.stats import binomtest
+from scipy.stats import binomtest, ttest_1samp
 from small_study import run_records, small_study, write_store
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools import add_constant
 
-from anynet_study import apr, plots
+from anynet_study import apr, load, plots
 from anynet_study.analysis.plots import saving, style
 from anynet_study.core.errors import UserError
 
@@ -130,6 +130,33 @@ def test_budgets_are_those_of_a_column(accuracies: pd.DataFrame, tmp_path: Path)
         assert row["base"] == pytest.approx(rows["val"].mean())
         assert row["average"] == pytest.approx(robust.mean())
         assert row["ratio"] == pytest.approx((robust / rows["val"]).mean())
+        if len(rows) > 1:
+            ends = ttest_1samp(robust, 0).confidence_interval(0.95)
+            assert (row["average_low"], row["average_high"]) == pytest.approx(tuple(ends))
+    how = {"source": "val", "shifts": ["v2", "sketch"], "accuracy": True, "budget": "budget"}
+    known = pd.read_csv(tmp_path / "models.csv", index_col=0)
+    same = load(known, describe=["budget", "family", "parameters"], by="family", quiet=True, **how)
+    again = same.table("budgets").set_index(["recipe", "train_images"])
+    pd.testing.assert_frame_equal(again, table, check_names=False)
+    with pytest.raises(UserError, match="--by family: it goes with --budget"):
+        load(known, by="family", quiet=True)
+
+
+def test_what_is_lost_is_a_line_on_a_column_of_the_models(
+    accuracies: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Paper 2's gap against the year of a model, which is known here."""
+    years = 2012 + np.arange(24) % 9
+    lost = accuracies.assign(year=years, v2=accuracies["val"] - 5 - 0.5 * (years - 2012))
+    lost.drop(columns=["family", "parameters"]).to_csv(tmp_path / "models.csv")
+    typed = [str(tmp_path / "models.csv"), "val", "v2", "--describe", "year", *HOW]
+    assert run_script("new_test_set", *typed, "--against", "year", "-o", str(tmp_path)) == 0
+    table = pd.read_csv(tmp_path / "new_test_set-against.csv")
+    assert list(table["gap"]) == pytest.approx(list(5 + 0.5 * (table["year"] - 2012)))
+    assert "Loss of accuracy (points) as a line on year" in capsys.readouterr().out
+    fit = apr.linear_fit(table["year"], table["gap"] + np.arange(24) % 2)
+    figure = plots.gap_line_chart(table, fit, "year")
+    assert f"n = {len(table)}" in figure.axes[0].get_title()
 
 
 def test_the_own_test_set_is_called_by_its_dataset(

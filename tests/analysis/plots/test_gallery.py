@@ -39,6 +39,8 @@ DRAWN: dict[str, tuple[str, ...]] = {
     "heatmap": ("estimate",),
     **dict.fromkeys(("matrix", "source", "matched", "family"), ("x_error", "y_error")),
     "proxies": ("estimate", "low", "high"),
+    "benchmark": ("mean", "low", "high"),
+    "confusion": ("share",),
     "regret": ("regret", "regret_low", "regret_high"),
     "costs": ("cost", "estimate", "low", "high"),
     **dict.fromkeys(("depth", "width"), ("error", "value")),

@@ -27,7 +27,8 @@ NEEDS_MORE |= {
     "gaps",
     "label-sets",
     "widths",
-    "class-accuracy",
+    *("class-accuracy", "confusion", "budgets"),
+    "benchmark",  # of one target
     "distance",
     "tuned",
     "others",  # targets of a target: there is one

@@ -64,6 +64,15 @@ def test_frequencies_rise_from_matched_to_threshold_to_top():
         assert (of_class["frequency"] > lowest).sum() <= 50
 
 
+def test_a_harder_test_set_is_of_a_range_of_frequencies():
+    chosen = select_images(POOL, "threshold", 50, threshold=0.4, below=0.6)
+    assert set(chosen["frequency"]) == {0.4, 0.5}
+    assert (POOL.loc[chosen.index, "image"] == chosen["image"]).all()
+    pool = pd.DataFrame({"class": ["ant", "bee"], "frequency": [0.5, 0.9]})
+    with pytest.raises(UserError, match=r"--below 0\.6: class 'bee' has no candidate below it"):
+        select_images(pool, "top", 1, below=0.6)
+
+
 def test_a_bin_without_candidates_is_filled_from_the_nearest_the_higher_first():
     pool = pd.DataFrame({"class": "ant", "frequency": [0.1] * 5 + [0.5] + [0.7] * 2 + [0.9] * 9})
     like = pd.DataFrame({"class": "ant", "frequency": [0.5] * 10})
