@@ -143,6 +143,7 @@ PIPES = {
     "a journal": lambda: STUDY / "journals" / "new-1.arrow",
     "scores": lambda: min((STUDY / "scores").iterdir()),
     "labels of a dataset": lambda: STUDY / "datasets" / "digits" / "test_labels.npy",
+    "what is said of a dataset": lambda: Path("data") / "digits" / "meta.json",
     "what a study keeps": lambda: STUDY / "datasets" / "digits" / "meta.json",
     "the population": lambda: POPULATION,
     "the store": lambda: STUDY / "results.h5",

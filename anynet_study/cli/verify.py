@@ -154,7 +154,7 @@ def _in_datasets(study: "StudyFolder") -> "tuple[list[Finding], list[str]]":
 
     Of those that are here all files, of the others the labels that the study keeps.
     """
-    from anynet_study.data import BUILT_IN, KeptDatasets, load_dataset, present
+    from anynet_study.data import BUILT_IN, KeptDatasets, dataset_folder, load_dataset
     from anynet_study.engine.planning import datasets_of, make_views
     from anynet_study.store import Finding
 
@@ -163,7 +163,7 @@ def _in_datasets(study: "StudyFolder") -> "tuple[list[Finding], list[str]]":
     sweep, kept = study.sweep(), KeptDatasets(study.datasets)
     found, whole, read = [], {}, list[str]()
     for name in itertools.chain(*datasets_of(sweep)):
-        here = name in present()
+        here = dataset_folder(name).exists()  # damaged or not
         if not here and name not in BUILT_IN:
             found.append(Finding(name, "is not here, so its images are not checked", "none"))
         try:

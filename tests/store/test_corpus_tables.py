@@ -400,6 +400,14 @@ CASES = (
         asks=["sparsity"],
     ),
     Row(
+        "a long table with values of validation and of test images",
+        csv(
+            "model,dataset,split,accuracy",
+            *(f"m{n},svhn,{part},{80 + n}.5" for n in range(4) for part in ("val", "test")),
+        ),
+        asks=["column split says test and val"],
+    ),
+    Row(
         "predictions that count from 1",
         {
             "l.csv": LABELS,

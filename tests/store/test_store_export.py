@@ -30,7 +30,7 @@ from anynet_study.core.errors import UserError
 from anynet_study.design_space import DesignSpace, Population
 from anynet_study.store import ResultStore, collect, stores_equal
 from anynet_study.store.exporting import export, import_bundle, verify_bundle
-from anynet_study.store.publishing import keys_in
+from anynet_study.store.publishing import Publication, keys_in
 
 RUNS = [record(number) for number in range(12)]
 
@@ -271,6 +271,14 @@ def test_where_and_how_jobs_ran_is_not_published(private: ResultStore, tmp_path:
     assert stores_equal(private, published) == []
     assert set(published.runs()["message"]) == {"none at [host]:.../x"}
     assert list(verify_bundle(tmp_path / "release")) == []
+
+
+def test_a_sweep_has_no_launch_options_where_none_is_kept() -> None:
+    made = Publication()
+    launch = {"workers": 3, "slurm": {"account": "acct-42"}}
+    text = yaml.safe_dump({"name": "tiny", "launch": launch})
+    assert yaml.safe_load(made.sweep(text)) == {"name": "tiny"}
+    assert made.left_out() == ["launch options: slurm.account, workers"]
 
 
 def test_all_is_published_where_that_is_asked_for_and_keys_are_found_then(

@@ -15,7 +15,7 @@ from anynet_study.analysis.analyses.noise import (
 )
 from anynet_study.analysis.analysis import Analysis
 from anynet_study.analysis.apr import Roles
-from anynet_study.analysis.claims import Claim, Fact, Interval, Kind, Said, sources
+from anynet_study.analysis.claims import Claim, Interval, Kind, Said, sources
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Inputs, Study
 from anynet_study.analysis.worlds import (
@@ -77,26 +77,13 @@ ON_AVERAGE = Kind(
         "{about} correlate with a target by {interval} on average",
     },
 )
-OF_NEW = Kind(
-    name="a further target",
-    speaks=OF_TARGETS,
-    smallest=None,
-    words={
-        "estimate": "with one further target such as these, {about} is expected to correlate by "
-        "{low} to {high}",
-    },
-)
 
 
 def of_further_targets(table: pd.DataFrame) -> Said:
     """Return what the source is worth for targets in general."""
     row = table[(table["errors"] == MEASURED) & (table["minus"] == "")].iloc[0]
     mean = Interval(row["random_low"], row["random_high"], OF_TARGETS, estimate=row["estimate"])
-    new = Interval(row["new_low"], row["new_high"], OF_TARGETS)
-    said: list[Claim | Fact] = [Claim(ON_AVERAGE, "targets", mean, str(row["proxy"]))]
-    if not (row["new_low"] <= -1 and row["new_high"] >= 1):  # it can be anything
-        said.append(Claim(OF_NEW, "a new target", new, str(row["proxy"])))
-    return said
+    return [Claim(ON_AVERAGE, "targets", mean, str(row["proxy"]))]
 
 
 #: Mean and standard deviation of the true r of targets in general.
@@ -104,16 +91,15 @@ MEAN, BETWEEN = 0.5, 0.15
 
 
 def of_random_targets(draw: Draw, setting: Setting) -> Inputs:
-    """Targets whose r with the source is drawn; one more, which is not seen, is new."""
-    r = np.clip(MEAN + BETWEEN * draw.normal(size=setting.targets + 1), -0.95, 0.95)
+    """Targets whose r with the source is drawn."""
+    r = np.clip(MEAN + BETWEEN * draw.normal(size=setting.targets + 1), -0.95, 0.95)[1:]
     source = draw.normal(size=(setting.n, 1))
     own, weights = draw.normal(size=(setting.n, setting.targets)), None
     if setting.weights:
         source, weights = of_strata(setting.n, draw)
-    errors = np.hstack([source, r[1:] * source + np.sqrt(1 - r[1:] ** 2) * own])
+    errors = np.hstack([source, r * source + np.sqrt(1 - r**2) * own])
     names = [SOURCE, *(f"t{number}" for number in range(setting.targets))]
     table = pd.DataFrame(40 + 4 * errors, columns=names)
-    table.attrs["new"] = 6 / np.pi * np.arcsin(r[0] / 2)
     known = known_weights(weights)
     return Inputs(errors=table, roles=Roles.among(SOURCE, names, {}), architectures=known)
 
@@ -125,11 +111,6 @@ def mean_rho() -> float:
     return float((6 / np.pi * np.arcsin(r / 2)).mean())
 
 
-def holds_new(claim: Claim, inputs: Inputs) -> bool:
-    """The interval of a claim holds the correlation with the new target."""
-    return holds(inputs.errors.attrs["new"])(claim, inputs)
-
-
 def holds_mean(claim: Claim, inputs: Inputs) -> bool:
     """The interval of a claim holds the correlation with targets in general."""
     return holds(mean_rho())(claim, inputs)
@@ -138,9 +119,6 @@ def holds_mean(claim: Claim, inputs: Inputs) -> bool:
 DRAWN = settings(n=(100, 30), targets=(7, 2, 3, 20), weights=(False, True))
 AVERAGING = (
     World("r of targets is 0.5 ± 0.15", "threshold", of_random_targets, holds_mean, DRAWN),
-)
-FORETELLING = (
-    World("r of targets is 0.5 ± 0.15", "threshold", of_random_targets, holds_new, DRAWN),
 )
 
 
@@ -166,7 +144,7 @@ OVER_TARGETS = Analysis[Study](
     | {"best": "is the best"},
     arrange=arrange,
     say=lambda study, table: of_further_targets(table),
-    says={ON_AVERAGE: AVERAGING, OF_NEW: FORETELLING},
+    says={ON_AVERAGE: AVERAGING},
     topic="The source",
     section="proxies",
     heading="On average over these targets, and over others like them",

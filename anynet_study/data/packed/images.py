@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.core.errors import first_line
-from anynet_study.core.files import open_regular
+from anynet_study.core.files import naming, open_regular
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.meta import Split, damaged
 
@@ -51,7 +51,8 @@ def stored_images(folder: Path, split: Split, form: Form) -> Images:
         return JpegImages(folder, split, form)
     path = folder / f"{split}_images.npy"
     open_regular(path).close()
-    array: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
+    with naming(path):
+        array: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
     return array
 
 

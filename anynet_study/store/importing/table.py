@@ -34,7 +34,7 @@ from anynet_study.store.importing.columns import (
     stage_columns,
 )
 from anynet_study.store.importing.described import Known, called_by_id
-from anynet_study.store.importing.evidence import said_by
+from anynet_study.store.importing.evidence import PARTS, said_by
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
 from anynet_study.store.importing.questions import ask_of_rows, datasets_among
 from anynet_study.store.importing.scale import (
@@ -445,6 +445,12 @@ def _told_apart(
             f"a row for each {passes}? --last {quoted([passes])} keeps the last row of each model"
         )
     texts = [name for name in apart if sheet.is_text(name)]
+    for name in texts:
+        if (said := {str(cell).lower() for cell in sheet.columns[name]}) <= PARTS.keys():
+            return (
+                f"column {name} says {' and '.join(sorted(said))}: accuracies on several parts of "
+                "the images? Keep the rows of one part in the table"
+            )
     numbers = {name: sheet.read_as_numbers(name) for name in apart if name not in texts}
     whole = [n for n, v in numbers.items() if (np.isfinite(v) & (np.floor(v) == v)).all()]
     keys = {"model": models} | ({"on": sheet.columns[dataset]} if dataset else {})

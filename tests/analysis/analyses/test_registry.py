@@ -145,5 +145,7 @@ def test_every_table_has_weights_or_is_refused_where_they_are_unequal() -> None:
     refused = {name for name, why in study.left_out.items() if "--unweighted" in why}
     assert {"noise", "transfer", "shifts", "configurations", "rank-preservation"} <= refused
     assert made["stages"]["importance"].isna().all()
+    with pytest.raises(UserError, match="--unweighted"):  # a figure of what else is weighted
+        correlations.widths(study)
     alike = Study("alike", inputs, Options(resamples=50, unweighted=True), ANALYSES)
     assert not alike.table("shifts").attrs["weighted"]

@@ -105,17 +105,14 @@ def test_proxies_that_can_be_the_best_and_are_useful() -> None:
     assert which_proxies(table[table["proxy"].eq("x")]) == []  # the source says it
 
 
-@pytest.mark.parametrize(("low", "high", "count"), [(-0.2, 0.9, 2), (-1.0, 1.0, 1)])
-def test_targets_in_general(low: float, high: float, count: int) -> None:
-    columns = "errors minus proxy estimate random_low random_high new_low new_high"
-    row = (MEASURED, "", "x", 0.4, -0.1, 0.7, low, high)
-    expected = [
+def test_targets_in_general() -> None:
+    columns = "errors minus proxy estimate random_low random_high"
+    row = (MEASURED, "", "x", 0.4, -0.1, 0.7)
+    assert words(of_further_targets(frame(row, columns=columns))) == [
         "Taking the targets as a sample of all that there could be, single runs on x correlate "
-        "with a target by 0.40 [−0.10, 0.70] on average.",
-        "With one further target such as these, x is expected to correlate by −0.20 to 0.90.",
+        "with a target by 0.40 [−0.10, 0.70] on average."
     ]
-    assert words(of_further_targets(frame(row, columns=columns))) == expected[:count]
-    none = frame((*row[:4], NAN, NAN, NAN, NAN), columns=columns)
+    none = frame((*row[:4], NAN, NAN), columns=columns)
     assert words(of_further_targets(none)) == []
 
 

@@ -15,6 +15,8 @@ from small_study import evaluation_of, run_records, small_study, write_store
 
 from anynet_study.analysis.analyses import load
 from anynet_study.analysis.analyses.script import draw
+from anynet_study.analysis.report import draw_figures
+from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError, UnreadableError
 
 #: An array, and which commands read it.
@@ -139,21 +141,28 @@ def test_what_does_not_apply_is_left_out_and_a_failed_disk_is_not_damage(store: 
         fails()
 
 
+def unreadable(*_: object) -> Any:
+    raise UnreadableError("results.h5: /curves/test_top1 cannot be read")
+
+
 def test_a_script_of_figures_ends_where_a_table_cannot_be_read(
-    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changed = damage(store, "architectures/flops", tmp_path / "changed.h5")
-    for given, code in ((store, 0), (changed, 2)):
-        arguments = [
-            "script",
-            str(given),
-            "--resamples",
-            "100",
-            "--output",
-            str(tmp_path / "drawn"),
-        ]
-        with patch("sys.argv", arguments), pytest.raises(SystemExit) as ended:
-            draw("costs", "tuned", source="heatmap")
-        assert (ended.value.code or 0) == code
-        said = capsys.readouterr().err
-        assert ("no table tuned" in said) == (code == 0), said
+    known = Study.table
+    monkeypatch.setattr(
+        Study, "table", lambda it, name: unreadable() if name == "tuned" else known(it, name)
+    )
+    given = ["script", str(store), "--resamples", "100", "--output", str(tmp_path)]
+    with patch("sys.argv", given), pytest.raises(SystemExit) as ended:
+        draw("tuned", source="heatmap")
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith("error: results.h5: /curves/test_top1 cannot be read\n")
+
+
+def test_a_figure_that_cannot_be_read_is_not_left_out(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = load(store, resamples=100)
+    monkeypatch.setattr(Study, "figure", unreadable)
+    with pytest.raises(UnreadableError, match="/curves/test_top1"):
+        draw_figures(study, tmp_path / "figures", ["heatmap"])

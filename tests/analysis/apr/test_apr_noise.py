@@ -119,6 +119,20 @@ def test_kendalls_tau_is_not_corrected() -> None:
         corrected_correlations(as_long(drawn("normal", 20, 0.8, 0), 20), "kendall")
 
 
+def test_p_is_that_of_the_f_test_of_ranks() -> None:
+    long = simulate(np.random.default_rng(4), [3, 2, 4, 2, 2], 1.0, 1.0)
+    ranked = long.assign(error=stats.rankdata(long["error"]))
+    groups = [part["error"] for _, part in ranked.groupby("architecture")]
+    assert noise_ceiling(long)["p"][0] == pytest.approx(stats.f_oneway(*groups).pvalue)
+
+
+def test_more_runs_of_each_narrow_the_interval() -> None:
+    """Five architectures that were trained ten times tell the noise as 45 pairs do."""
+    often = simulate(np.random.default_rng(5), [10] * 5 + [1] * 95, 2.0, 1.0)
+    row = noise_ceiling(often).iloc[0]
+    assert row["icc_low"] > 0.3
+
+
 def test_noise_alone_has_a_ceiling_near_zero() -> None:
     rows = [noise_ceiling(simulate(np.random.default_rng(s), [2] * 50, 0.0, 1.0)) for s in range(9)]
     table = pd.concat(rows)
