@@ -172,8 +172,9 @@ def budget_chart(
         shifted = {**look, "markerfacecolor": "white", "linestyle": "--"}
         for column, how in (("base", look), ("average", shifted)):
             axes.plot(rows["train_images"], rows[column], markersize=4.5, **how)
-            bars = {"color": look["color"], "marker": "none"}
-            style.draw_intervals(axes, rows, column, rows["train_images"], across=False, **bars)
+            if f"{column}_low" in rows:
+                ends = rows["train_images"], rows[f"{column}_low"], rows[f"{column}_high"]
+                axes.vlines(*ends, color=look["color"], linewidth=0.9)
     style.log_axis(axes)
     axes.set(xlabel=across, ylabel="accuracy (%)", title=f"n = {table['n'].min()}")
     lines: dict[str, dict[str, Any]] = {n: {"color": look["color"]} for n, look in recipes.items()}
