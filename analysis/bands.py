@@ -22,7 +22,7 @@ from anynet_study.analysis.analyses.arguments import Output
 from anynet_study.analysis.analyses.building import described
 from anynet_study.analysis.analyses.script import FOLDER, save, script, show
 from anynet_study.analysis.study import Study
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, amount
 
 #: Of `apr.compare_bands`.
 BANDS = ("lower", "upper")
@@ -45,7 +45,8 @@ def bands(
         part = study.errors.loc[kept]
         two = part[values[kept] < edge], part[values[kept] >= edge]
         own = (study.weights, study.weights)
-        labels = f"{covariate} below {edge:.4g}", f"{covariate} from {edge:.4g}"
+        name = "FLOPs" if covariate == "flops" else covariate
+        labels = f"{name} below {amount(edge)}", f"{name} from {amount(edge)}"
     else:
         other = load(beside, study.inputs.roles, **asdict(study.options))
         first, second = values.median(), described(other, covariate).median()

@@ -25,6 +25,7 @@ def pilot(
     architectures: Annotated[int, opt("How many of the study's architectures.")] = 4,
     lr: Annotated[str, opt("Learning rates; default: a quarter, once and four times yours.")] = "",
     length: Annotated[str, opt("Epochs (or steps); default: yours and three times as many.")] = "",
+    recipe: Annotated[str, opt("The recipe that is tried; default: the first one.")] = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -51,11 +52,11 @@ def pilot(
     from anynet_study.store import find_store
 
     sweep = Sweep.load(sweep_file, overrides or [])
-    name, recipe = next(iter(sweep.recipes.items()))
+    name = recipe or next(iter(sweep.recipes))
     if architectures < 2:
         raise UserError(f"--architectures: {architectures} show no spread; legal: 2 or more")
     tried = numbers("--lr", lr, 0.0, (0.05, 0.1)), numbers("--length", length, 0, (10, 30))
-    trial = pilot_of(sweep, architectures, *tried)
+    trial = pilot_of(sweep, architectures, *tried, recipe)
     if dry_run:
         from anynet_study.cli.dry_run import print_cost
         from anynet_study.engine.study_folder import sample
@@ -64,7 +65,7 @@ def pilot(
         return
     study = open_sweep(trial)
     train_and_collect(study, lambda line: typer.echo(line, err=True))
-    key = length_key(recipe)
+    key = length_key(sweep.recipes[name])
     table = settings_tried(find_store(study.folder.folder).trials(), key, _learned_below(study))
     chosen = best_settings(table, key)
     if as_json:

@@ -46,6 +46,16 @@ def test_a_pilot_is_a_small_grid_of_the_first_recipe() -> None:
     assert other.tuning.space == {"lr": [0.1], "epochs": [2, 4]}
 
 
+def test_another_recipe_can_be_tried() -> None:
+    recipes = {"basic": STUDY["recipes"]["basic"], "longer": {"steps": 40, "lr": 0.4}}
+    sweep = Sweep.model_validate({**STUDY, "recipes": recipes})
+    (recipe,) = pilot_of(sweep, 3, recipe_name="longer").recipes.values()
+    assert recipe.tuning is not None
+    assert recipe.tuning.space == {"lr": [0.1, 0.4, 1.6], "steps": [40, 120]}
+    with pytest.raises(UserError, match=r"tiny has no recipe 'longr'.*longer"):
+        pilot_of(sweep, 3, recipe_name="longr")
+
+
 def test_a_recipe_that_is_tuned_is_refused() -> None:
     tuning = {"space": {"lr": [0.1, 0.2]}, "scheduler": "grid"}
     content = STUDY | {"recipes": {"basic": {"epochs": 1, "tuning": tuning}}}

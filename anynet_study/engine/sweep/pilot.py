@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from anynet_study.core.errors import UserError
+from anynet_study.core.errors import UserError, nearest_or_all
 from anynet_study.engine.sweep.sweep import START_KEYS, RecipeSpec, Sweep
 from anynet_study.engine.sweep.text import describe
 
@@ -25,17 +25,25 @@ def length_key(recipe: RecipeSpec) -> str:
 
 
 def pilot_of(
-    sweep: Sweep, architectures: int, rates: Sequence[float] = (), lengths: Sequence[int] = ()
+    sweep: Sweep,
+    architectures: int,
+    rates: Sequence[float] = (),
+    lengths: Sequence[int] = (),
+    recipe_name: str = "",
 ) -> Sweep:
-    """The pilot of a study: its first recipe with every rate and length, as a grid.
+    """The pilot of a study: a recipe, by default its first, with every rate and length as a grid.
 
     It has the first `architectures` of the study's population, and the study's name with "-pilot".
     The recipe is named after what it tries, too. Of every dataset a tenth of the training images is
     held out, unless it says how many are. `rates` and `lengths` (epochs or steps) are by default
-    multiples of the recipe's own. Raises UserError for a recipe that starts from another's weights
-    or is tuned already.
+    multiples of the recipe's own. Raises UserError for a recipe that is not there, starts from
+    another's weights, or is tuned already.
     """
-    name, recipe = next(iter(sweep.recipes.items()))
+    name = recipe_name or next(iter(sweep.recipes))
+    if name not in sweep.recipes:
+        told = nearest_or_all(name, list(sweep.recipes), "its recipes: ")
+        raise UserError(f"{sweep.name} has no recipe {name!r}{told}")
+    recipe = sweep.recipes[name]
     if recipe.tuning is not None or any(getattr(recipe, key) is not None for key in START_KEYS):
         raise UserError(f"recipes.{name}: a pilot is of a recipe from scratch that is not tuned")
     length = length_key(recipe)
