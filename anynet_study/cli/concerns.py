@@ -30,8 +30,8 @@ def concerns_so_far(study: OpenStudy, reader: JournalReader) -> list[Concern]:
     errors: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for architecture, dataset, _, _, error in known:
         errors[dataset][architecture].append(error)
-    noise = None
-    if any(len(each) > 1 for of in errors.values() for each in of.values()):
+    noise, weighted = None, "weight" in study.population.table.column_names
+    if not weighted and any(len(each) > 1 for of in errors.values() for each in of.values()):
         # Most studies train nothing twice, and `status` is not to wait for these.
         import pandas as pd
 

@@ -205,15 +205,25 @@ def row(run: PlannedRun, status: Any, error: float, **more: Any) -> RunRecord:
     return RunRecord(status=status, seconds=1.0, **known, **more)
 
 
-@pytest.mark.parametrize("changes", [[], ["replicates.count=2"]])
+WEIGHTED = "population.strata={of: depth, edges: [6]}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "kinds"),
+    [
+        ([], ["guessing"]),
+        (["replicates.count=2"], ["guessing", "noise"]),
+        (["replicates.count=2", WEIGHTED], ["guessing"]),  # weighted runs have no known noise
+    ],
+)
 def test_a_study_that_trains_is_told_what_its_store_would_say(
-    training: Callable[..., OpenStudy], changes: list[str]
+    training: Callable[..., OpenStudy], changes: list[str], kinds: list[str]
 ) -> None:
     study = training(*changes)
     reader = JournalReader(study.folder.journals)
     reader.read()
     found = concerns_so_far(study, reader)
-    assert [it.kind for it in found] == ["guessing", "noise"][: 1 + len(changes)]
+    assert [it.kind for it in found] == kinds
     collect_study(study)
     stored = concerns_of(load(study.folder.results, resamples=2_000))
     assert found == [it for it in stored if it.kind in ("guessing", "noise")]
