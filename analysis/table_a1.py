@@ -22,12 +22,13 @@ def table_a1(study: Study, output: Output = FOLDER) -> None:
     if study.store is None:
         raise UserError(f"{study.name}: a results store is needed, which names its networks")
     runs = study.store.runs(columns=["network", "dataset", "recipe", "error"])
-    runs = runs[runs["network"].fillna("") != ""]
+    runs = runs[runs["network"].astype(object).fillna("") != ""]
     if runs.empty:
         raise UserError(f"{study.name}: its sweep names no networks (population.networks)")
     of_each = runs.groupby(["network", "dataset", "recipe"], sort=False)["error"]
     table = of_each.agg(replicates="count", error="mean", low="min", high="max").reset_index()
-    paper = table["network"].map(PAPER).where(table["dataset"] == "cifar10").fillna("")
+    paper = table["network"].map(PAPER).astype(object)
+    paper = paper.where(table["dataset"] == "cifar10").fillna("")
     table = pd.DataFrame(table).assign(paper=paper)
     show("Errors of named networks (%)", table)
     save_table(table, output / "table_a1.csv")

@@ -103,8 +103,9 @@ def check_numbers(table: pd.DataFrame, where: str, planned: int) -> None:
     assert numbers.notna().any(axis=None), f"{where}: no number"
     answers = [name for name in ANSWERS if name in table]
     assert not answers or table[answers].notna().any(axis=None), f"{where}: no answer"
-    notes = table["note"].fillna("") if "note" in table else pd.Series("", table.index)
-    untold = table[notes == ""]  # others say why they have none, such as of too few test images
+    notes = table.get("note", pd.Series(index=table.index, dtype=object))
+    # Others say why they have none, such as of too few test images.
+    untold = table[notes.isna() | (notes == "")]
     assert not answers or untold[answers].notna().any(axis=1).all(), f"{where}: no answer"
     for column in answers:
         lacking = untold[untold[column].isna()]
