@@ -41,7 +41,7 @@ def of_dataset(study: Study, dataset: str) -> pd.DataFrame:
     known = predicted.labels != UNKNOWN
     truth, classes = predicted.labels[known], predicted.classes[:, known]
     count = int(max(truth.max(), classes.max())) + 1
-    own = shares_of(study, list(study.errors.index))
+    own = shares_of(study, predicted.architectures)
     images = np.bincount(truth, minlength=count)
     shares = np.zeros((count, count))
     for share, row in zip(own, classes, strict=True):

@@ -69,3 +69,18 @@ def test_intervals_hold_the_share_on_other_images() -> None:
         row = study(classes, labels).table("confusion").iloc[1]
         held.append(row["low"] <= 100 * norm.sf(0.9 / np.sqrt(2)) <= row["high"])
     assert np.mean(held) > 0.9
+
+
+def test_architectures_without_predictions_are_left_out() -> None:
+    classes, labels = drawn(3)
+    whole = study(classes, labels)
+    part = study_of(
+        "zoo",
+        Options(),
+        errors=whole.errors.reindex([*whole.errors.index, "failed"]),
+        predicted=lambda *_: ImagePredictions(
+            list(whole.errors.index), classes.astype(np.uint16), labels
+        ),
+    )
+    pd.testing.assert_frame_equal(part.table("confusion"), whole.table("confusion"))
+    assert (part.table("confusion")["n"] == 5).all()
