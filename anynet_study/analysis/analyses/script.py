@@ -71,9 +71,14 @@ def draw(*tables: str, **figures: str) -> None:
         lacking, left_out = [], []
         for name in tables:
             try:
-                show(study.analysis(name).title, study.table(name))
+                table = study.table(name)
             except DoesNotApplyError as error:
                 lacking.append(f"no table {name}: {error}")
+                continue
+            if reason := unanswered(table):  # the figures may say something
+                lacking.append(f"no table {name}: {reason}")
+            else:
+                show(study.analysis(name).title, table)
         for stem, name in figures.items():
             try:
                 save(study.figure(name), output / stem, study.figure_data(name))

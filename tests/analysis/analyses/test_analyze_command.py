@@ -24,7 +24,7 @@ from anynet_study.store import ResultStore
 
 #: What a study of one recipe, without curves and predictions, has.
 TABLES = [
-    *("correlations", "match", "proxies", "over-targets"),
+    *("correlations", "match", "proxies", "over-targets", "benchmark"),
     *("regret", "costs", "sizes", "drivers", "stages"),
     *("configurations", "noise", "corrected", "rank-preservation"),
     *("transfer", "beyond"),
