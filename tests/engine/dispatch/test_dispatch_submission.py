@@ -174,8 +174,9 @@ def test_two_launches_at_once_where_locks_do_not_work(
 ):
     slurm.set(max_array=5)
     without_locks = (
-        "import contextlib, filelock\n"
-        "filelock.FileLock = lambda *_, **__: contextlib.nullcontext()\n"
+        "import errno, fcntl\n"
+        "def flock(*_): raise OSError(errno.ENOLCK, 'No locks available')\n"
+        "fcntl.flock = flock\n"
         "from anynet_study.cli import main; main()"
     )
     arguments = [sys.executable, "-c", without_locks, "launch", "tiny.yaml", *SHORT]
