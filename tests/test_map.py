@@ -59,5 +59,5 @@ def test_what_the_papers_table_cannot_do_is_said_with_the_sweeps() -> None:
     readme = (SWEEPS / "README.md").read_text(encoding="utf-8").split("What is not here")[1]
     rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
     lacking = [row[1].split(":")[0] for row in rows if len(row) > 4 and row[2] in ("no", "partly")]
-    assert 0 < len(lacking) < 8
+    assert 0 < len(lacking) < 9
     assert [item for item in lacking if item not in readme] == []
