@@ -160,6 +160,10 @@ class ImagePredictions:
     #: Names of the classes by number; empty where they are not known.
     names: tuple[str, ...] = ()
 
+    def name_of(self, number: int) -> str:
+        """Return the name of a class, or its number where that is not known."""
+        return self.names[number] if number < len(self.names) else str(number)
+
     def correct(self) -> pd.DataFrame:
         """Tell which images are classified rightly: bool, architectures x images."""
         return correctness(self.classes, self.labels, self.architectures)

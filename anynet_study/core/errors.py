@@ -3,7 +3,7 @@
 import difflib
 import errno
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 #: So many names are given of what is wrong in the same way.
 EXAMPLES = 3
@@ -38,7 +38,7 @@ class WorkFailedError(Exception):
     """The input was fine, but some of the work failed (exit code 1)."""
 
 
-def keeps_from_reading(error: BaseException | None) -> bool:
+def keeps_from_reading(error: BaseException | None) -> TypeGuard[OSError]:
     """Tell whether an error is of a disk that fails, or of a file that may not be read.
 
     Then nothing is known of the file; of one that is not there, or is no file, it is.

@@ -58,7 +58,7 @@ Seed = Annotated[int, typer.Option(callback=_no_sign, help="Seed of the bootstra
 #: Headings of the help of commands, below the common options.
 OF_TABLES = "How a table is read"
 OF_STATISTICS = "Which runs count, and how intervals are computed"
-OF_DATASETS = "What datasets are"
+of_datasets = partial(typer.Option, rich_help_panel="What datasets are")
 SourceName = Annotated[
     str,
     typer.Option(
@@ -67,36 +67,32 @@ SourceName = Annotated[
 ]
 Family = Annotated[
     list[str] | None,
-    typer.Option(
+    of_datasets(
         "--family",
         help="NAME=CLASSES,... of the source and its class subsets.",
-        rich_help_panel=OF_DATASETS,
     ),
 ]
 Targets = Annotated[
     list[str] | None,
-    typer.Option(
-        "--targets", help="NAME=CLASSES,... of the target datasets.", rich_help_panel=OF_DATASETS
-    ),
+    of_datasets("--targets", help="NAME=CLASSES,... of the target datasets."),
 ]
 Shifts = Annotated[
     list[str] | None,
-    typer.Option(
+    of_datasets(
         "--shifts",
         help="NAME,... of further test sets of the source; they are no targets.",
-        rich_help_panel=OF_DATASETS,
     ),
 ]
 Evaluations = Annotated[
     list[str] | None,
-    typer.Option(
+    of_datasets(
         "--evaluations",
         help="NAME,... of the further test sets to analyze; default: those that are shifts.",
     ),
 ]
 Baseline = Annotated[
     list[str] | None,
-    typer.Option(
+    of_datasets(
         "--baseline",
         help="PATTERN,... of the architectures whose line effective robustness is measured from; "
         "default: all.",
@@ -104,15 +100,14 @@ Baseline = Annotated[
 ]
 Images = Annotated[
     list[str] | None,
-    typer.Option(
+    of_datasets(
         "--images",
         help="NAME=COUNT,...: how many images test sets have.",
-        rich_help_panel=OF_DATASETS,
     ),
 ]
 Distances = Annotated[
     Path | None,
-    typer.Option("--distances", help="Distances of datasets, as `data distance -o` writes them."),
+    of_datasets("--distances", help="Distances of datasets, as `data distance -o` writes them."),
 ]
 OwnAnalyses = Annotated[
     list[str] | None,
@@ -199,10 +194,6 @@ class StudyOptions(TableOptions):
             *("method", "resamples", "seed", "level", "unweighted", "least_icc"),
             *("recipe", "metric", "replicates"),
         ),
-        OF_DATASETS: (
-            *("family", "targets", "shifts", "evaluations", "baseline", "images", "distances"),
-            *("budget", "by"),
-        ),
     }
 
     method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman"
@@ -243,11 +234,11 @@ class StudyOptions(TableOptions):
     ] = "mean"
     budget: Annotated[
         str,
-        typer.Option(metavar="COLUMN", help="Of a table: each model's data budget (budgets)."),
+        of_datasets(metavar="COLUMN", help="Of a table: each model's data budget (budgets)."),
     ] = ""
     by: Annotated[
         str,
-        typer.Option(metavar="COLUMN", help="With --budget: how each model was trained."),
+        of_datasets(metavar="COLUMN", help="With --budget: how each model was trained."),
     ] = ""
     source_name: SourceName = ""
     family: Family = None

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
 from anynet_study.analysis import plots
 from anynet_study.analysis.analyses.building import described
 from anynet_study.analysis.analysis import Analysis, StudyFigure
+from anynet_study.analysis.apr.interval_formulas import student_interval
 from anynet_study.analysis.apr.options import with_attrs
 from anynet_study.analysis.study import Study
 from anynet_study.core.errors import DoesNotApplyError, UserError
@@ -75,10 +74,8 @@ def means(errors: pd.DataFrame, level: float) -> dict[str, Any]:
     base, average = known["test"], known.drop(columns="test").mean(axis=1)
     found: dict[str, Any] = {}
     for name, values in zip(MEANS, (base, average, average / base.where(base > 0)), strict=True):
-        mean, n = float(values.mean()), int(values.notna().sum())
-        reach = stdtrit(n - 1, (1 + level) / 2) * values.std() / np.sqrt(n) if n > 1 else np.nan
-        low, high = mean - reach, mean + reach
-        found |= {name: mean, f"{name}_low": low, f"{name}_high": high}
+        ends = map(float, student_interval(values.dropna(), level))
+        found |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
     return {**found, "n": len(known), "shifts": ", ".join(errors.columns[1:])}
 
 

@@ -41,7 +41,7 @@ def of_dataset(study: Study, dataset: str) -> pd.DataFrame:
         by_architecture = cells.mean(axis=1)
         mean = over_architectures_and_images(cells, own, study.options.level)
         rows.append((*mean, by_architecture.min(), by_architecture.max()))
-    names = [predicted.names[number] if predicted.names else str(number) for number in numbers]
+    names = [predicted.name_of(number) for number in numbers]
     table = pd.DataFrame(rows, columns=["mean", "low", "high", "lowest", "highest"])
     table.insert(0, "class", names)
     table.insert(1, "images", images)

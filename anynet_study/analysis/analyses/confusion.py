@@ -51,15 +51,10 @@ def of_dataset(study: Study, dataset: str) -> pd.DataFrame:
         cells = 100.0 * (classes[:, truth == one] == other)
         each = cells.mean(axis=1)
         mean = over_architectures_and_images(cells, own, study.options.level)
-        rows.append((one, other, images[one], *mean, each.min(), each.max()))
+        names = predicted.name_of(one), predicted.name_of(other)
+        rows.append((*names, images[one], *mean, each.min(), each.max()))
     columns = ["class", "taken_for", "images", "share", "low", "high", "lowest", "highest"]
     table = pd.DataFrame(rows, columns=columns)
-    if predicted.names:
-        named = dict(enumerate(predicted.names))
-        table[["class", "taken_for"]] = table[["class", "taken_for"]].apply(
-            lambda it: it.map(named)
-        )
-    table[["class", "taken_for"]] = table[["class", "taken_for"]].astype(str)
     weighted = study.weights is not None
     return with_attrs(table.assign(n=len(classes)), study.options.level, weighted=weighted)
 

@@ -221,7 +221,7 @@ def tested(study: Study) -> pd.DataFrame:
 
 
 def stages(study: Study) -> pd.DataFrame:
-    """The same, and how important each is to a forest."""
+    """Every parameter as `tested`, and how important each is to a forest."""
     table, seed, level = tested(study), study.options.seed, study.options.level
     errors = study.staged(study.errors)
     # A forest takes all architectures alike.

@@ -71,14 +71,9 @@ def draw(*tables: str, **figures: str) -> None:
         lacking, left_out = [], []
         for name in tables:
             try:
-                table = study.table(name)
+                show(study.analysis(name).title, study.table(name))
             except DoesNotApplyError as error:
                 lacking.append(f"no table {name}: {error}")
-                continue
-            if reason := unanswered(table):  # the figures may say something
-                lacking.append(f"no table {name}: {reason}")
-            else:
-                show(study.analysis(name).title, table)
         for stem, name in figures.items():
             try:
                 save(study.figure(name), output / stem, study.figure_data(name))
@@ -124,9 +119,9 @@ def save_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def show(title: str, table: pd.DataFrame) -> None:
-    """Print a table. Raises UserError, with the reason, for one that has no number but counts."""
+    """Print a table. Raises DoesNotApplyError, saying why, for one with no number but counts."""
     if reason := unanswered(table):
-        raise UserError(f"{title}: {reason}")
+        raise DoesNotApplyError(f"{title}: {reason}")
     print(f"{title}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
 
 

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 import scipy
-from scipy.special import stdtrit
 
 from anynet_study.analysis.apr.error_tables import check_columns, check_errors
 from anynet_study.analysis.apr.gaps import image_count
-from anynet_study.analysis.apr.interval_formulas import wilson_interval
+from anynet_study.analysis.apr.interval_formulas import student_interval, wilson_interval
 from anynet_study.analysis.apr.options import Floats, Ints, with_attrs
 from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.core.errors import DoesNotApplyError, counted
@@ -74,15 +73,13 @@ def benchmark(
         low, high = mean - below, mean + above
         pairs = len(mean) * (len(mean) - 1) // 2
         best, worst = _ranks(mean, *_reaches(accuracies, sizes, bonferroni(level, pairs)))
-    leads = accuracies - accuracies.mean(axis=0)
-    reach = stdtrit(count - 1, (1 + level) / 2) * leads.std(axis=1, ddof=1) / np.sqrt(count)
-    lead = leads.mean(axis=1)
+    lead, lead_low, lead_high = student_interval(accuracies - accuracies.mean(axis=0), level)
     result = pd.DataFrame(
         {
             **{"architecture": known.index, "mean": mean, "low": low, "high": high},
             "rank": scipy.stats.rankdata(-mean.round(9), method="min").astype(np.int64),
             **{"rank_best": best, "rank_worst": worst},
-            **{"lead": lead, "lead_low": lead - reach, "lead_high": lead + reach},
+            **{"lead": lead, "lead_low": lead_low, "lead_high": lead_high},
             **{"lowest": accuracies.min(axis=1), "highest": accuracies.max(axis=1)},
             **{"datasets": count, "n": len(known)},
         }

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from anynet_study.analysis.apr.options import Floats, Ints, Method
 from anynet_study.core.errors import DoesNotApplyError, UserError
@@ -20,6 +20,16 @@ from anynet_study.core.metrics import check_level
 
 #: Architectures that the standard error's denominator leaves out.
 LOST = {"pearson": 3, "spearman": 3, "kendall": 4}
+
+
+def student_interval(values: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
+    """Means (...) of values (..., n), and the ends of Student's intervals, NaN for one value."""
+    known = np.asarray(values, float)
+    mean, n = known.mean(axis=-1), known.shape[-1]
+    if n < 2:
+        return mean, mean * np.nan, mean * np.nan
+    reach = stdtrit(n - 1, (1 + level) / 2) * known.std(axis=-1, ddof=1) / np.sqrt(n)
+    return mean, mean - reach, mean + reach
 
 
 def fisher_interval(

@@ -153,7 +153,7 @@ def damaged(path: Path, reason: str) -> UnreadableError:
     it is handled.
     """
     failed = sys.exc_info()[1]
-    if isinstance(failed, OSError) and keeps_from_reading(failed):
+    if keeps_from_reading(failed):
         told = os.strerror(failed.errno or 0)
         return UnreadableError(f"{path}: cannot be read ({told}); the file itself may be whole")
     line = reason.splitlines()[0] if reason else "unreadable"

@@ -15,6 +15,7 @@ from anynet_study.analysis.apr import (
     fisher_interval,
     wilson_interval,
 )
+from anynet_study.analysis.apr.interval_formulas import student_interval
 from anynet_study.core.errors import UserError
 
 
@@ -123,3 +124,12 @@ def test_bad_sample_sizes_are_refused() -> None:
         architectures_needed(0.5, 2)
     with pytest.raises(UserError, match="between -1 and 1"):
         architectures_needed([0.5, np.nan], 0.1)
+
+
+def test_intervals_of_means_are_students() -> None:
+    values = np.random.default_rng(0).normal(size=(3, 6))
+    mean, low, high = student_interval(values, 0.9)
+    for place, row in enumerate(values):
+        expected = stats.t.interval(0.9, 5, row.mean(), stats.sem(row))
+        assert (mean[place], low[place], high[place]) == pytest.approx((row.mean(), *expected))
+    assert np.isnan(student_interval([4.0])[1:]).all()

@@ -1,5 +1,6 @@
 """What runs cost: features of their time, prices of devices, memory, and sizes known beforehand."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,10 +9,10 @@ import pytest
 from torch import nn
 
 from anynet_study.core.errors import UserError
-from anynet_study.data import Variant, load_dataset, make_view
+from anynet_study.data import DatasetView, Variant, load_dataset, make_view
 from anynet_study.data.catalog import CATALOG
 from anynet_study.design_space import Architecture, DesignSpace, Population
-from anynet_study.design_space.population_table import groups_of
+from anynet_study.design_space.population_table import Group, groups_of
 from anynet_study.engine.models import build
 from anynet_study.engine.planning.features import (
     COST,
@@ -43,7 +44,7 @@ from anynet_study.engine.planning.prices import (
     expected_cost,
 )
 from anynet_study.engine.planning.sizes import dataset_size, size_of_view
-from anynet_study.engine.training import Recipe
+from anynet_study.engine.training import Recipe, ResolvedRecipe
 from anynet_study.engine.training.operators import TRANSFORMS
 
 WORK = Workload.of(Recipe(epochs=3, batch_size=64), 1000, 300, 32, 10)
@@ -212,17 +213,22 @@ def test_datasets_are_shared_where_they_are_resident():
     assert device_memory(V100.name) == device_memory("NVIDIA H200") == GPU_MEMORY
 
 
+def on_digits(count: int) -> tuple[Sequence[Group], DatasetView, ResolvedRecipe]:
+    """So many networks, and a recipe of 32 pixels, on handwritten digits."""
+    view = make_view(load_dataset("digits"), Variant(base="digits"))
+    population = DesignSpace.anynetx(stem="cifar").sample(
+        count, flops=(300e6, 400e6), resolution=32
+    )
+    recipe = Recipe(crop="pad", padding=12, resolution=32).resolved(view.size, 10)
+    return population.groups, view, recipe
+
+
 def test_from_one_to_the_most_and_never_fewer_with_more_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path))
-    view = make_view(load_dataset("digits"), Variant(base="digits"))
-    population = DesignSpace.anynetx(stem="cifar").sample(3, flops=(300e6, 400e6), resolution=32)
-    recipe = Recipe(crop="pad", padding=12, resolution=32).resolved(view.size, 10)
-    counts = [
-        gpu_capacity([(population.groups, view, recipe)], int(free * GIB))
-        for free in (0.5, 1, 2, 4, 8, 16, 80)
-    ]
+    setting = on_digits(3)
+    counts = [gpu_capacity([setting], int(free * GIB)) for free in (0.5, 1, 2, 4, 8, 16, 80)]
     assert counts == sorted(counts)
     assert (counts[0], counts[-1]) == (1, 3)  # three networks: no more than there are
     assert gpu_capacity([], 80 * GIB) == 1 <= MOST
@@ -232,19 +238,14 @@ def test_a_dataset_that_takes_more_than_half_of_a_gpu_is_streamed_and_takes_none
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path))
-    view = make_view(load_dataset("digits"), Variant(base="digits"))
-    population = DesignSpace.anynetx(stem="cifar").sample(6, flops=(300e6, 400e6), resolution=32)
-    recipe = Recipe(crop="pad", padding=12, resolution=32).resolved(view.size, 10)
-    settings = [(population.groups, view, recipe)]
-    largest_first = sorted(
-        run_bytes(population.groups, size_of_view(view).workload(recipe), GPU_MEMORY)
-    )[::-1]
+    groups, view, recipe = setting = on_digits(6)
+    largest_first = sorted(run_bytes(groups, size_of_view(view).workload(recipe), GPU_MEMORY))[::-1]
     free = int((GPU_MEMORY.process_bytes + sum(largest_first[:5])) / (1 - RESERVE)) + 1
     fitting = {}
     for share in (0.0, 0.45, 0.55):
         pixels = max(0, int(share * free - GPU_MEMORY.process_bytes) // 3)
         monkeypatch.setattr("anynet_study.engine.planning.memory._pixels", lambda _, it=pixels: it)
-        fitting[share] = gpu_capacity(settings, free)
+        fitting[share] = gpu_capacity([setting], free)
     assert fitting[0.0] == fitting[0.55] == 5 > fitting[0.45] > 0
 
 
