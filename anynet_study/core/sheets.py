@@ -12,9 +12,9 @@ import unicodedata
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from anynet_study.core import arrow
 from anynet_study.core.errors import UserError, first_line
 from anynet_study.core.files import read_regular, within_memory
 
@@ -88,8 +89,8 @@ class Sheet:
     """A table in a file."""
 
     path: Path
-    #: Number of the first row, as a message counts it: the header of a CSV file is row 1.
-    first_row: int
+    #: The number of each row, as a message counts them: the header of a CSV file is row 1.
+    rows: NDArray[np.int64]
     #: By name, all of one length.
     columns: dict[str, list[Cell]]
     #: What was left out of the file, in words.
@@ -106,7 +107,7 @@ class Sheet:
         bad = np.flatnonzero(np.isinf(numbers))
         if len(bad):
             raise UserError(
-                f"{self.path}: row {self.first_row + bad[0]}, column {name}: "
+                f"{self.path}: row {self.rows[bad[0]]}, column {name}: "
                 f"{self.columns[name][bad[0]]!r} is not a number; leave missing cells empty, or "
                 f"leave the column out: --ignore {quoted([name])}"
             )
@@ -125,11 +126,20 @@ class Sheet:
         return bool(len(known)) and bool(np.isinf(known).all())
 
     def only(self, kept: NDArray[np.bool_]) -> "Sheet":
-        """The rows that are kept; their numbers in messages are those of the rows that are left."""
-        columns = {
-            n: [c for c, k in zip(v, kept, strict=True) if k] for n, v in self.columns.items()
-        }
-        return Sheet(self.path, self.first_row, columns, self.notes)
+        """The rows that are kept."""
+        columns = {name: list(compress(cells, kept)) for name, cells in self.columns.items()}
+        return Sheet(self.path, self.rows[kept], columns, self.notes)
+
+    def of(self, columns: dict[str, list[Cell]]) -> "Sheet":
+        """The table with other columns of its rows, or of all its rows again and again."""
+        count = len(next(iter(columns.values()), ()))
+        return Sheet(self.path, np.resize(self.rows, count), columns, self.notes)
+
+    def renamed(self, names: Mapping[str, str]) -> "Sheet":
+        """The table with other names of some columns."""
+        columns = {names.get(name, name): cells for name, cells in self.columns.items()}
+        numbers = {names.get(name, name): values for name, values in self._numbers.items()}
+        return replace(self, columns=columns, _numbers=numbers)
 
     def names(self, name: str, missing: str | None = None) -> "pd.Categorical":
         """A column of names, its categories in the order in which they come.
@@ -140,7 +150,7 @@ class Sheet:
 
         cells = [missing if cell in (None, "") else cell for cell in self.columns[name]]
         if None in cells:
-            row = self.first_row + cells.index(None)
+            row = self.rows[cells.index(None)]
             raise UserError(f"{self.path}: row {row} has nothing in column {name or '1'}")
         texts = [str(cell).removesuffix(".0" * isinstance(cell, float)) for cell in cells]
         return pd.Categorical(texts, list(dict.fromkeys(texts)))
@@ -219,11 +229,11 @@ def _float(cell: Cell) -> float:
 
 def as_numbers(cells: Sequence[Cell]) -> NDArray[np.float64]:
     """Cells as `number` reads them; the same at once where all are written plainly."""
-    with suppress(ValueError, TypeError, OverflowError):
-        numbers = np.array(cells, np.float64)
-        plain = "_" not in "".join(map(str, cells))
-        if plain and not np.isinf(numbers).any():
-            return numbers
+    for kind in (pa.string(), pa.float64()):
+        with suppress(pa.ArrowException):
+            numbers = arrow.to_numpy(pa.array(cells, kind).cast(pa.float64()))
+            if not np.isinf(numbers).any():
+                return numbers
     found = np.array([number(cell) for cell in cells], np.float64)
     if np.isinf(found).any():  # 400M beside texts is a text
         sized = [isinstance(cell, str) and SIZED.fullmatch(cell) is not None for cell in cells]
@@ -344,7 +354,9 @@ def sheet_of(
     if not names:
         raise UserError(f"{path}: the table has no columns")
     cells = (_without_thousands(_cells(column)) for column in columns)
-    return Sheet(path, first_row, dict(zip(names, cells, strict=True)), tuple(notes))
+    table = dict(zip(names, cells, strict=True))
+    rows = np.arange(first_row, first_row + len(table[names[0]]))
+    return Sheet(path, rows, table, tuple(notes))
 
 
 def _without_thousands(cells: list[Cell]) -> list[Cell]:

@@ -16,8 +16,9 @@ from anynet_study.store.importing.build import (
     report_of,
     understood_tables,
 )
-from anynet_study.store.importing.columns import ImportOptions, TableAccount, stage_columns
 from anynet_study.store.importing.described import read_sidecar, with_roles
+from anynet_study.store.importing.options import ImportOptions, TableAccount
+from anynet_study.store.importing.roles import stage_columns
 from anynet_study.store.importing.table import errors_of_table
 
 __all__ = [
