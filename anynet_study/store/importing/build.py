@@ -78,7 +78,8 @@ def import_results(files: Files, out: Path, options: ImportOptions, known: Known
     if idle := set(files.labels) - {dataset for dataset, _ in files.predictions}:
         raise UserError(f"--labels: no --predictions on {min(idle)}")
     _check_target(out)
-    accounts = _make(files, out, options, known)  # and their records leave the memory
+    accounts = _make(files, out, options, known)
+    pa.default_memory_pool().release_unused()  # their records leave the memory
     return replace(report_of(out), accounts=accounts)
 
 

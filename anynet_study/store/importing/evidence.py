@@ -145,31 +145,44 @@ def verdicts(
 def _verdict(of: _Columns, place: int) -> Verdict:
     """What one column is."""
     others = of.beside & (np.arange(len(of.called)) != place)
-    word, derived, words = of.words[place], of.derived[place], of.called[place].words
-    summary, alone = bool(words & (SUMMARIES | HARMONIC)), not others.any()
-    least = 1.0 if word == "partly" and not of.marked[place] else 0.5
+    word, derived, alone = of.words[place], of.derived[place], not others.any()
+    failed = bool(of.marked[place] and of.inside[place] < 1)
+    least = 1.0 if word == "partly" and not failed else 0.5
     if word == "description" or (not alone and of.inside[place] < least):
         return Verdict("description", derived)
     if derived:
-        return Verdict("description" if summary else "unclear", derived)
-    if word == "accuracy" or alone or (of.marked[place] and of.inside[place] < 1):
-        pass  # a value outside is refused by its row
-    elif of.inside[place] < 1:
-        return Verdict("unclear", f"has values outside 0 to {of.top:g}")
-    elif not (like := _is_like(of, place, others)) and (why := _against(of, place, others)):
-        return Verdict("description" if word == "partly" else "unclear", why)
-    elif summary:
-        return Verdict("description", "called a mean")
-    elif not like and not {*words_of(of.called[place].name)} & OF_DATASETS:
-        if word == "partly":
-            far = of.largest[place] < of.median[others].min() / 3
-            why = "called like a description, and its values do not decide"
-            return Verdict("description" if far else "unclear", why)
-        if of.words[int(others.argmax())] == "accuracy":
-            return Verdict("unclear", "no word says accuracy, as in others")
-    if of.rho[place] <= AGAINST and others.sum() > 1:
+        return Verdict("description" if _is_summary(of, place) else "unclear", derived)
+    verdict = Verdict("dataset")  # a value outside is refused by its row
+    if word != "accuracy" and not alone and not failed:
+        verdict = _by_values(of, place, others)
+    if verdict.kind == "dataset" and of.rho[place] <= AGAINST and others.sum() > 1:
         why = f"ranks models the other way round than the others (correlation {of.rho[place]:.2f})"
         return Verdict("dataset", f"{why}: an error among accuracies? --error-columns")
+    return verdict
+
+
+def _is_summary(of: _Columns, place: int) -> bool:
+    return bool(of.called[place].words & (SUMMARIES | HARMONIC))
+
+
+def _by_values(of: _Columns, place: int, others: NDArray[np.bool_]) -> Verdict:
+    """What a column is that nothing else says, by its values beside those of others."""
+    weak = of.words[place] == "partly"
+    if of.inside[place] < 1:
+        return Verdict("unclear", f"has values outside 0 to {of.top:g}")
+    like = _is_like(of, place, others)
+    if not like and (why := _against(of, place, others)):
+        return Verdict("description" if weak else "unclear", why)
+    if _is_summary(of, place):
+        return Verdict("description", "called a mean")
+    if like or {*words_of(of.called[place].name)} & OF_DATASETS:
+        return Verdict("dataset")
+    if weak:
+        far = of.largest[place] < of.median[others].min() / 3
+        why = "called like a description, and its values do not decide"
+        return Verdict("description" if far else "unclear", why)
+    if of.words[int(others.argmax())] == "accuracy":
+        return Verdict("unclear", "no word says accuracy, as in others")
     return Verdict("dataset")
 
 

@@ -67,7 +67,8 @@ def _transposed(sheet: Sheet) -> Sheet:
     names = [str(cell) for cell in sheet.columns[first]]
     if len({*names}) < len(names):
         raise UserError(f"{sheet.path}: --transpose: a name in column {first!r} is there twice")
-    cells = {name: [sheet.columns[m][row] for m in models] for row, name in enumerate(names)}
+    rows = zip(*(sheet.columns[model] for model in models), strict=True)
+    cells = dict(zip(names, map(list, rows), strict=True))
     return replace(sheet.of({"model": list(models), **cells}), rows=1 + np.arange(len(models)))
 
 
@@ -76,23 +77,24 @@ def _refuse_headers(sheet: Sheet, options: ImportOptions) -> None:
     that follows.
     """
     numbers = {n: sheet.read_as_numbers(n) for n in sheet.columns if n not in options.ignore}
-    counted = [v for v in numbers.values() if np.isfinite(v).sum() > len(v) / 3]
+    counted = [name for name, v in numbers.items() if np.isfinite(v).sum() > len(v) / 3]
     if len(counted) < 2:
         return
-    table = np.array(counted)
+    table = np.array([numbers[name] for name in counted])
     texts = ~np.isfinite(table).any(axis=0) & (2 * np.isinf(table).sum(axis=0) > len(table))
-    for place in np.flatnonzero(texts):
+    for place in np.flatnonzero(texts).tolist():
         cells = [column[place] for column in sheet.columns.values()]
-        name = str(cells[0] or "")
-        if name in options.ignore_rows:
+        model = str(cells[0] or "")
+        if model in options.ignore_rows:
             continue
-        what = "a second header, as of units? Remove it"
-        if place:
-            what = "does another table begin there? Keep one in a file"
-        named = f" a model without numbers is left out with --ignore-rows {quoted([name])}"
+        alike = len({sheet.columns[name][place] for name in counted} - {None}) == 1
+        what = "does another table begin there? Keep one in a file"
+        if place == 0 or alike:
+            what = "a second header, as of units, or a model of which all runs failed? Remove it"
+            what += f", or leave it out: --ignore-rows {quoted([model])}" if model else ""
         raise UserError(
             f"{sheet.path}: row {sheet.rows[place]} ({', '.join(some_of(map(str, cells)))}) has no "
-            f"number where others have them: {what}{';' + named if name and place else ''}"
+            f"number where other rows have numbers: {what}"
         )
 
 
@@ -148,7 +150,7 @@ def _by_pattern(sheet: Sheet, options: ImportOptions) -> tuple[Sheet, ImportOpti
         return sheet.renamed(names), told
     by_place = {(names[column], match[1]): column for column, match in found.items()}
     nothing: list[Cell] = [None] * len(sheet)
-    columns = {column: sheet.columns[column] * len(numbers) for column in others}
+    columns: dict[str, Sequence[Cell]] = {c: [*sheet.columns[c]] * len(numbers) for c in others}
     columns["replicate"] = [int(number) for number in numbers for _ in range(len(sheet))]
     for name in datasets:
         cells = (sheet.columns.get(by_place.get((name, n), ""), nothing) for n in numbers)
@@ -160,9 +162,8 @@ def _with_spreads_in_cells(sheet: Sheet) -> Sheet:
     """The spread in cells such as 85.5 ± 0.2 in columns of its own, called NAME_std."""
     found: dict[str, list[Cell]] = {}
     for name, cells in sheet.columns.items():
-        if f"{name}_std" in sheet.columns or not any(
-            type(cell) is str and _SPREAD_MARK.search(cell) for cell in cells
-        ):
+        marked = _SPREAD_MARK.search("\n".join(map(str, cells)))
+        if marked is None or f"{name}_std" in sheet.columns:
             continue
         spreads = [written(cell)[1] for cell in cells]
         if not np.isnan(spreads).all():
