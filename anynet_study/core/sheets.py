@@ -187,6 +187,15 @@ def normal_form(name: str) -> str:
     return re.sub(r"[\W_]+", "_", apart.casefold()).strip("_")
 
 
+def words_of(name: str) -> list[str]:
+    """The words and numbers of a name.
+
+    >>> words_of("CIFAR10TestAccuracy200Epochs")
+    ['cifar', '10', 'test', 'accuracy', '200', 'epochs']
+    """
+    return re.findall(r"[^\W\d_]+|\d+", normal_form(name))
+
+
 def column_called(columns: Collection[str], names: Iterable[str]) -> str | None:
     """The first column that is called by one of `names`, the surest first, however it is written.
 

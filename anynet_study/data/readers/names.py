@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 from pathlib import PurePosixPath
 
-from anynet_study.core.sheets import normal_form
+from anynet_study.core.sheets import normal_form, words_of
 from anynet_study.data.source.archives import OF_HDF5
 
 #: Columns of images and of classes, the surest first.
@@ -122,7 +122,7 @@ def part_of(name: str) -> str | None:
 def part_in(path: str) -> str | None:
     """The one part that the words of a table's name, or else its folders', say."""
     for name in (PurePosixPath(path).stem, *reversed(PurePosixPath(path).parts[:-1])):
-        words = {*_words(name), *normal_form(name).split("_")}  # t10k is one word
+        words = {*words_of(name), *normal_form(name).split("_")}  # t10k is one word
         found = {PARTS[word] for word in words if word in PARTS}
         if len(found) == 1 or found == {"train", "validation"}:
             return min(found)
@@ -134,10 +134,6 @@ def not_read(name: str) -> str | None:
     return NOT_READ.get(PurePosixPath(name).suffix.lower())
 
 
-def _words(name: str) -> list[str]:
-    return re.findall(r"[^\W\d_]+|\d+", normal_form(name))
-
-
 def no_classes(names: Collection[str]) -> list[str]:
     """Pick the names of folders that say part of a dataset, not a class.
 
@@ -145,7 +141,7 @@ def no_classes(names: Collection[str]) -> list[str]:
     words and are otherwise the same (X_Training_Input, X_Test_Input), all name a split, or are
     numbers of patients and the like (patient_001).
     """
-    words = {name: _words(name) for name in names}
+    words = {name: words_of(name) for name in names}
     rests = {
         name: tuple(word for word in found if word not in OF_NO_CLASS and not word.isdigit())
         for name, found in words.items()
@@ -170,4 +166,4 @@ def no_classes(names: Collection[str]) -> list[str]:
 
 def tells(path: str, telling: Collection[str] = TELLING) -> bool:
     """Tell whether the name of a file says that parts or classes are in it."""
-    return not {*telling}.isdisjoint(_words(PurePosixPath(path).stem))
+    return not {*telling}.isdisjoint(words_of(PurePosixPath(path).stem))

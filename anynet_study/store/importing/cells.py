@@ -170,9 +170,9 @@ def _wide(
 
 def _no_datasets(sheet: Sheet, roles: Roles, options: ImportOptions) -> str:
     """What to say of a wide table of which no column is a dataset."""
-    texts = {name: cells[0] for name, cells in sheet.columns.items() if name != roles.model}
-    numbers = [name for name in texts if not sheet.is_text(name)]
-    highest = [np.nanmax(sheet.read_as_numbers(name), initial=-1) for name in numbers]
+    cells = {name: cells[0] for name, cells in sheet.columns.items() if name != roles.model}
+    numbers = [name for name in cells if not sheet.is_text(name)]
+    highest = (np.nanmax(sheet.read_as_numbers(name), initial=-1) for name in numbers)
     legal = [n for n, most in zip(numbers, highest, strict=True) if 0 <= most <= options.top]
     if legal:
         return (
@@ -180,13 +180,10 @@ def _no_datasets(sheet: Sheet, roles: Roles, options: ImportOptions) -> str:
             f"which are datasets: --dataset-columns {quoted(legal[:1])} or, for columns that are "
             "called so, --map accuracy=NAME_*"
         )
-    if numbers:
-        told = f"no column of numbers holds values from 0 to {options.top:g} alone"
-        return f"{told} (such as {numbers[0]})"
-    told = "; ".join(f"column {name} says {cell!r}" for name, cell in [*texts.items()][:2])
+    told = "; ".join(f"column {name} says {cell!r}" for name, cell in [*cells.items()][:2])
     return (
-        f"no column holds numbers, so there are no errors in it ({told}); needed is one number in "
-        "a cell"
+        f"no column holds numbers from 0 to {options.top:g} alone, so there are no errors in it "
+        f"({told}); needed is one number in a cell"
     )
 
 

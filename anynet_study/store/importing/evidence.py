@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.core.errors import UserError, listed, some_of
-from anynet_study.core.sheets import Sheet, normal_form, quoted
+from anynet_study.core.sheets import Sheet, normal_form, quoted, words_of
 from anynet_study.store.importing.options import ImportOptions
 from anynet_study.store.importing.roles import Roles
 from anynet_study.store.importing.words import (
@@ -27,7 +27,6 @@ from anynet_study.store.importing.words import (
     Quantity,
     said_by,
     several_of,
-    words_of,
 )
 
 #: Percent by which a printed mean may differ from the mean of printed values.
@@ -51,65 +50,40 @@ class Verdict:
     why: str = ""
 
 
-@dataclass(frozen=True)
 class _Columns:
-    """Columns of numbers, and what is compared of their values; all arrays are (columns,)."""
+    """Columns of numbers, and what is compared of their values: arrays (columns,)."""
 
-    called: list[Called]
-    #: What their names say: accuracy, description, partly a description, or "".
-    words: list[str]
-    #: How many values are known; the share of them from 0 to `top`; whether all others are marks of
-    #: runs that failed.
-    known: NDArray[np.int64]
-    inside: NDArray[np.float64]
-    marked: NDArray[np.bool_]
-    median: NDArray[np.float64]
-    largest: NDArray[np.float64]
-    spread: NDArray[np.float64]
-    distinct: NDArray[np.int64]
-    whole: NDArray[np.bool_]
-    #: What each is of others in every row; "" nothing.
-    derived: list[str]
-    #: Those that surely are accuracies, or if there are none are likely to be; and the correlation
-    #: of each with the mean of these, by ranks; NaN where it is not known.
-    beside: NDArray[np.bool_]
-    rho: NDArray[np.float64]
-    #: The highest value that there can be; what values are, where it is said.
-    top: float
-    quantity: Quantity | None
-
-
-def _compared(
-    frame: pd.DataFrame, top: float, declared: Collection[str], quantity: Quantity | None
-) -> _Columns:
-    """What is compared of the columns of a table (models, columns)."""
-    called = [Called.of(name) for name in frame]
-    forms = {normal_form(name) for name in frame if name}
-    words = [one.kind(forms) for one in called]
-    legal = (frame >= 0) & (frame <= top)
-    known = frame.notna().sum().to_numpy()
-    inside = legal.sum().to_numpy() / np.maximum(known, 1)
-    sure = np.array([name in declared for name in frame]) | [word == "accuracy" for word in words]
-    likely = np.array([word in ("", "partly") for word in words]) & (inside == 1)
-    means = np.array([bool(one.words & SUMMARIES) for one in called]) & (inside == 1)
-    beside = sure if sure.any() else likely
-    return _Columns(
-        called=called,
-        words=list(words),
-        known=known,
-        inside=inside,
-        marked=(legal | frame.isna() | frame.isin(OF_FAILED)).all().to_numpy(),
-        median=frame.median().to_numpy(),
-        largest=frame.max().to_numpy(),
-        spread=frame.std(ddof=0).to_numpy(),
-        distinct=frame.nunique().to_numpy(),
-        whole=((frame % 1 == 0) | frame.isna()).all().to_numpy(),
-        derived=_derived(frame.to_numpy().T, sure | likely | means, top),
-        beside=beside,
-        rho=_correlations(frame, beside),
-        top=top,
-        quantity=quantity,
-    )
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        top: float,
+        declared: Collection[str],
+        quantity: Quantity | None,
+    ) -> None:
+        """Compare the columns of a table (models, columns); see `verdicts`."""
+        self.top, self.quantity = top, quantity
+        self.called = [Called.of(name) for name in frame]
+        #: What their names say: accuracy, description, partly a description, or "".
+        forms = {normal_form(name) for name in frame if name}
+        self.words = [one.kind(forms) for one in self.called]
+        #: How many values are known, the share of them that is legal, and whether all others are
+        #: marks of runs that failed.
+        legal, self.known = (frame >= 0) & (frame <= top), frame.notna().sum().to_numpy()
+        self.inside = legal.sum().to_numpy() / np.maximum(self.known, 1)
+        self.marked = (legal | frame.isna() | frame.isin(OF_FAILED)).all().to_numpy()
+        self.median, self.largest = frame.median().to_numpy(), frame.max().to_numpy()
+        self.spread, self.distinct = frame.std(ddof=0).to_numpy(), frame.nunique().to_numpy()
+        self.whole = ((frame % 1 == 0) | frame.isna()).all().to_numpy()
+        #: Those that surely are accuracies, or if there are none are likely to be; and the
+        #: correlation of each with the mean of these, by ranks; NaN where it is not known.
+        told = np.array([name in declared for name in frame])
+        sure = told | [word == "accuracy" for word in self.words]
+        likely = np.array([word in ("", "partly") for word in self.words]) & (self.inside == 1)
+        self.beside = sure if sure.any() else likely
+        self.rho = _correlations(frame, self.beside)
+        #: What each is of others in every row; "" nothing.
+        means = np.array([bool(one.words & SUMMARIES) for one in self.called]) & (self.inside == 1)
+        self.derived = _derived(frame.to_numpy().T, sure | likely | means, top)
 
 
 def _correlations(frame: pd.DataFrame, beside: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -135,7 +109,7 @@ def verdicts(
 
     `top` is the highest value that there can be; `quantity` what values are, where it is said.
     """
-    columns = _compared(frame, top, declared, quantity)
+    columns = _Columns(frame, top, declared, quantity)
     return {
         name: Verdict("dataset") if name in declared else _verdict(columns, place)
         for place, name in enumerate(frame)

@@ -226,13 +226,10 @@ def read_predictions(path: Path) -> ModelPredictions:
         raise UserError(
             f"{path}: {', '.join(odd)}: called like no model; remove it from the file, or rename it"
         )
-    sizes = {name: len(classes) for name, classes in models.items()}
-    if labels is not None:
-        sizes["the labels"] = len(labels)
-    first = next(iter(sizes))
-    for name, size in sizes.items():
-        if size != sizes[first]:
-            raise UserError(f"{path}: {first} has {sizes[first]} examples, {name} {size}")
+    sizes = [(name, len(classes)) for name, classes in models.items()]
+    sizes += [("the labels", len(labels))] if labels is not None else []
+    if odd_ones := [f"{name} {size}" for name, size in sizes if size != sizes[0][1]]:
+        raise UserError(f"{path}: {sizes[0][0]} has {sizes[0][1]} examples, {odd_ones[0]}")
     if len(set(kinds.values())) > 1:
         raise UserError(f"{path}: classes of some models, only correctness of others")
     stacked = np.stack(list(models.values()))
@@ -246,8 +243,7 @@ def read_labels(path: Path) -> ModelPredictions:
     column label.
     """
     names, arrays = _arrays(path)
-    name = column_called(arrays, LABELS)
-    name = next(iter(arrays)) if name is None and len(arrays) == 1 else name
+    name = column_called(arrays, LABELS) or (next(iter(arrays)) if len(arrays) == 1 else None)
     if name is None:
         raise UserError(f"{path}: no column or array named label; there: {', '.join(arrays)}")
     labels, _ = as_classes(f"{path}: {name}", arrays[name])

@@ -6,10 +6,17 @@ import numpy as np
 import pandas as pd
 
 from anynet_study.core.errors import UserError
-from anynet_study.core.sheets import Sheet, column_called, first_repeat, normal_form, quoted
+from anynet_study.core.sheets import (
+    Sheet,
+    column_called,
+    first_repeat,
+    normal_form,
+    quoted,
+    words_of,
+)
 from anynet_study.store.importing.options import AND, ImportOptions
 from anynet_study.store.importing.roles import OF_PASSES, Roles
-from anynet_study.store.importing.words import OF_RUNS, PARTS, words_of
+from anynet_study.store.importing.words import OF_RUNS, PARTS
 
 #: Names of rows that are no models of a population, in normal form.
 NO_MODELS = {

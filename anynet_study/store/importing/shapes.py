@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.core.errors import UserError, some_of
-from anynet_study.core.sheets import Cell, Sheet, normal_form, quoted, written
+from anynet_study.core.sheets import (
+    Cell,
+    Sheet,
+    is_unclear_number,
+    normal_form,
+    quoted,
+    words_of,
+    written,
+)
 from anynet_study.store.importing.options import (
     AND,
     ANY,
@@ -23,7 +31,7 @@ from anynet_study.store.importing.options import (
     matched,
     require_columns,
 )
-from anynet_study.store.importing.words import OF_DATASETS, OF_SPREAD, Quantity, words_of
+from anynet_study.store.importing.words import OF_DATASETS, OF_SPREAD, Quantity
 
 #: Columns of a run's record for it.
 RECORDED = ("error_std", "trainings")
@@ -85,9 +93,10 @@ def _refuse_headers(sheet: Sheet, options: ImportOptions) -> None:
     for place in np.flatnonzero(texts).tolist():
         cells = [column[place] for column in sheet.columns.values()]
         model = str(cells[0] or "")
-        if model in options.ignore_rows:
+        texts_there = [sheet.columns[name][place] for name in counted]
+        if model in options.ignore_rows or is_unclear_number(texts_there):
             continue
-        alike = len({sheet.columns[name][place] for name in counted} - {None}) == 1
+        alike = len({*texts_there} - {None}) == 1
         what = "does another table begin there? Keep one in a file"
         if place == 0 or alike:
             what = "a second header, as of units, or a model of which all runs failed? Remove it"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from anynet_study.core.sheets import normal_form
+from anynet_study.core.sheets import normal_form, words_of
 
 Quantity = Literal["error", "accuracy"]
 
@@ -67,15 +67,6 @@ OF_DATASETS = {
     *("domainnet", "pacs", "vlcs", "officehome", "terraincognita", "isic", "ham", "aptos"),
     *("celeba", "fmow", "wilds", "tinyimagenet", "oxford", "stanford", "omniglot", "textures"),
 }
-
-
-def words_of(name: str) -> list[str]:
-    """The words and numbers of a name.
-
-    >>> words_of("CIFAR10TestAccuracy200Epochs")
-    ['cifar', '10', 'test', 'accuracy', '200', 'epochs']
-    """
-    return re.findall(r"[^\W\d_]+|\d+", normal_form(name))
 
 
 def said_by(name: str) -> Quantity | None:
