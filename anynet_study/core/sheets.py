@@ -120,15 +120,17 @@ class Sheet:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
-        """A column as numbers, NaN where it is empty. Raises UserError naming row and column."""
+    def numbers(self, name: str, alike: Sequence[str] = ()) -> NDArray[np.float64]:
+        """A column as numbers, NaN where it is empty. Raises UserError naming row and column, and
+        how to leave it and those `alike` out.
+        """
         numbers = self.read_as_numbers(name)
         bad = np.flatnonzero(np.isinf(numbers))
         if len(bad):
             raise UserError(
                 f"{self.path}: row {self.rows[bad[0]]}, column {name}: "
                 f"{self.columns[name][bad[0]]!r} is not a number; leave missing cells empty, or "
-                f"leave the column out: --ignore {quoted([name])}"
+                f"leave the column out: --ignore {quoted([name, *alike])}"
             )
         return numbers
 

@@ -135,10 +135,10 @@ def write_texts(group: h5py.Group, name: str, texts: Sequence[str] | pa.ChunkedA
     would waste memory.
     """
     column = arrow.whole(texts) if isinstance(texts, pa.ChunkedArray) else arrow.texts(texts)
-    whole = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    if (many := _of_one_width(whole)) is not None:
+    if (many := _of_one_width(column)) is not None:
         write_numbers(group, name, many)
         return
+    whole = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     known = [text.replace("\0", "\\0") for text in [*whole.dictionary.to_pylist(), ""]]
     nothing = arrow.numbers(np.array([len(known) - 1], np.int32))[0]
     codes = arrow.to_numpy(whole.indices.fill_null(nothing))
@@ -153,9 +153,13 @@ def write_texts(group: h5py.Group, name: str, texts: Sequence[str] | pa.ChunkedA
         target[first : first + rows] = distinct[codes[first : first + rows]]
 
 
-def _of_one_width(column: pa.DictionaryArray) -> NDArray[Any] | None:
-    """Texts of fixed length without a loop, where there are many and all are known, such as ids."""
-    texts = column.dictionary
+def _of_one_width(column: pa.Array) -> NDArray[Any] | None:
+    """Texts of fixed length without a loop, where there are many and all are known, such as ids.
+
+    Coded or not: a dictionary of ids would take many times their memory.
+    """
+    is_coded = pa.types.is_dictionary(column.type)
+    texts = column.dictionary if is_coded else column
     if len(texts) < MANY or column.null_count or not pa.types.is_string(texts.type):
         return None
     widths = pc.min_max(pc.binary_length(texts)).as_py()
@@ -168,7 +172,7 @@ def _of_one_width(column: pa.DictionaryArray) -> NDArray[Any] | None:
     if not content.all():  # HDF5 cannot hold NUL
         return None
     distinct = content.view(h5py.string_dtype("utf-8", width))
-    return np.asarray(distinct[arrow.to_numpy(column.indices)])
+    return np.asarray(distinct[arrow.to_numpy(column.indices)] if is_coded else distinct)
 
 
 def create_numbers(

@@ -278,11 +278,7 @@ def datasets_among(
     found = verdicts(frame, top, declared, options.quantity or options.assumed)
     candidates = [name for name in frame if found[name].kind != "description"]
     if mixed := [name for name in candidates if np.isinf(values[name]).any()]:
-        try:
-            sheet.numbers(mixed[0])
-        except UserError as error:
-            more = f" (or all that are such: --ignore {quoted(mixed)})" if mixed[1:] else ""
-            raise UserError(f"{error}{more}") from None
+        sheet.numbers(mixed[0], mixed[1:])  # refuses it
     datasets = [name for name in candidates if found[name].kind == "dataset"]
     _ask(sheet.path, datasets, found, declared, options)
     told = {name: verdict for name, verdict in found.items() if verdict.why}
