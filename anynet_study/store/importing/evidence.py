@@ -300,7 +300,7 @@ def _ask(
     for name in left:
         reasons.setdefault(found[name].why, []).append(name)
     told = [f"{', '.join(some_of(names))} ({why})" for why, names in reasons.items()]
-    for group in several_of(free, "stem", "top", "runs"):
+    for group in several_of(free, "stem", "top", "runs", "quantity"):
         parts = sorted((one.part, one.name) for one in group if one.part is not None)
         names = [name for _, name in parts]
         if parts and parts[0][0] != parts[-1][0]:
