@@ -431,12 +431,6 @@ CASES = (
         asks=["row 4 (d, OOM, OOM)", "--ignore-rows d"],
     ),
     Row(
-        "numbers with marks in all cells of a row",
-        csv("model,cars,dtd", "a,80.5,70.1", "b,81.5*,71.2*", "c,82.5,72.3"),
-        "--accuracy",
-        asks=["row 3, column cars", "'81.5*'"],
-    ),
-    Row(
         "rows are counted as in the file, also where some are left out",
         csv("model,cars,dtd", "note,,", "a,80.5,70.1", "b,81.5,7l.2", "c,82.5,72.3"),
         "--accuracy --ignore-rows note",

@@ -43,6 +43,7 @@ def refusal(tmp_path: Path, name: str, content: str | bytes, **options: Any) -> 
         ("model,val\na,20\nb,120\n", "row 3, b on val: 120 is outside 0 to 100"),
         ("model,val\na,20\nb,-1\n", "row 3, b on val: -1 is outside 0 to 100"),
         ("model,val\na,20\nb,30\na,40\n", "a is there twice, in rows 2 and 4"),
+        ("model,c,d\na,8,7.1\nb,8.5*,7.2*\nc,8.2,7.3\n", "row 3, column c: '8.5*' is not a number"),
         ("model,val,val\na,20,30\n", "column 'val' is there twice"),
         ("model,val,\na,20,30\n", "column 3 has no name"),
         ("model,val\na,20\n,30\n", "row 3 has nothing in column model"),

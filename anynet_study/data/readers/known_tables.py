@@ -35,6 +35,8 @@ class KnownTable:
     table: str
     #: Those of the image, of the class and, if there is one, of the group.
     columns: tuple[str, ...]
+    #: A file or folder that must be beside it, empty for none; None: the table is known by columns.
+    beside: str | None = None
     #: Where the images are if there is such a folder; otherwise anywhere below.
     images: str = ""
     #: The class of each label, or a JSON file that says so; None: the label itself.
@@ -46,10 +48,14 @@ class KnownTable:
 
     def find(self, source: Source, root: Folder) -> str | None:
         """The table in `root`."""
-        if isinstance(self.classes, str) and self.classes not in root.files:
+        if self.beside not in (None, "", *root.files, *root.folders):
             return None
-        named = (name for name in root.files if re.fullmatch(self.table, name, re.IGNORECASE))
-        return next((n for n in named if _has_columns(source, root, n, self.columns)), None)
+        for name in root.files:
+            if re.fullmatch(self.table, name, re.IGNORECASE) and (
+                self.beside is not None or _has_columns(source, root, name, self.columns)
+            ):
+                return name
+        return None
 
     def read(self, source: Source, root: Folder) -> Listing:
         """The images that the table lists; others, such as unlabelled ones, are ignored."""
@@ -89,6 +95,7 @@ HAM10000 = KnownTable(
     "HAM10000",
     r"ham10000_metadata(\.csv|\.tab)?",
     ("image_id", "dx", "lesion_id"),
+    beside="",
 )
 #: JPEG files are read, not DICOM ones.
 SIIM_ISIC = KnownTable(
@@ -104,6 +111,7 @@ CASSAVA = KnownTable(
     "Cassava",
     r"train\.csv",
     ("image_id", "label"),
+    beside=CASSAVA_NAMES,
     images="train_images",
     classes=CASSAVA_NAMES,
 )
