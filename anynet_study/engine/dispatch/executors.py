@@ -35,9 +35,6 @@ WARNING = 90
 LOOKS = 30
 #: srun takes the number of CPUs from nowhere else (Slurm 22.05 and later).
 CPUS = 'export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"'
-#: Memory in huge pages: speed only. glibc reads this when a process begins; without glibc it means
-#: nothing.
-HUGE_PAGES = "glibc.malloc.hugetlb=1"
 
 #: Where Slurm is, which submitit's `clean_env` takes away with the defaults of a user
 #: (facebookincubator/submitit#1814).
@@ -149,8 +146,7 @@ def for_submission(
     """An executor whose jobs import `code`."""
     mask = os.umask(0o022)
     os.umask(mask)
-    tunables = f'export GLIBC_TUNABLES="${{GLIBC_TUNABLES:+$GLIBC_TUNABLES:}}{HUGE_PAGES}"'
-    ours = [*code.setup, tunables, f"umask {mask:03o}"]
+    ours = [*code.setup, f"umask {mask:03o}"]
     setup = [*executor.parameters.get("setup", ()), *ours, *options.pop("setup", ())]
     return with_options(executor, setup=setup, **options)
 

@@ -39,7 +39,7 @@ from anynet_study.engine.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.engine.dispatch.slurm.commands import comment_of
 from anynet_study.engine.dispatch.slurm.site import Site
 from anynet_study.engine.dispatch.snapshot import Snapshot, snapshot, take_for
-from anynet_study.engine.dispatch.task import Task
+from anynet_study.engine.dispatch.work import Task
 from anynet_study.engine.planning import PlannedRun
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.sweep import Sweep

@@ -36,9 +36,9 @@ from anynet_study.engine.dispatch.journalling import (
 )
 from anynet_study.engine.dispatch.ledger import SubmittedJob
 from anynet_study.engine.dispatch.pack import cohorts
-from anynet_study.engine.dispatch.process import Interruption
 from anynet_study.engine.dispatch.recorded import JournalReader, Recorded, Retries
 from anynet_study.engine.dispatch.snapshot import check as check_snapshot
+from anynet_study.engine.dispatch.worker_state import WorkerState
 from anynet_study.engine.models import backend_here
 from anynet_study.engine.planning import (
     Plan,
@@ -167,7 +167,7 @@ def train_runs(
     sweep: Sweep,
     run_ids: Iterable[str] | None,
     retries: Retries,
-    interruption: Interruption,
+    state: WorkerState,
     told: Callable[[list[str]], object] = lambda _: None,
 ) -> int:
     """Train those of some runs that have no record yet, each journalled before the next begins.
@@ -188,19 +188,19 @@ def train_runs(
     begin = Options(backend=backend, at_once=assignment.runs_at_once(todo))
     begun = 0
     with (
-        Claims(study, interruption.state) as claims,
-        WorkerJournals(study, interruption.state) as journals,
+        Claims(study, state) as claims,
+        WorkerJournals(study, state) as journals,
     ):
-        worker = Worker(assignment, begin, journals, interruption.requested, claims.holds)
+        worker = Worker(assignment, begin, journals, state.requested, claims.holds)
         try:
-            most, stop = begin.at_once, interruption.requested
+            most, stop = begin.at_once, state.requested
             for cohort, smaller in _free(assignment, todo, retries, claims, reader, most, stop):
                 begun += len(cohort)
                 told([run.run_id for run in cohort])
                 worker.train(cohort, with_less_memory(begin, smaller))
                 claims.end(run.run_id for run in cohort)
         except InterruptedRunError as stopped:
-            print(f"{stopped}: saved on {interruption.signal!r}", flush=True)
+            print(f"{stopped}: saved on {state.signal!r}", flush=True)
     return begun
 
 
