@@ -76,6 +76,12 @@ def process_mark(pid: int) -> str:
     return "" if fields[0] == "Z" else f"{this_system()} {fields[19]}"
 
 
+def is_of_here(mark: str) -> bool:
+    """Tell whether a process with this mark is, or was, one that can be seen from here."""
+    here = this_system()
+    return bool(here) and mark.startswith(f"{here} ")
+
+
 @dataclass
 class Said:
     """What a worker says of itself."""

@@ -10,7 +10,7 @@ from scripted_study import PACKED
 from test_dispatch_recorded import row
 from tiny_study import TINY
 
-from anynet_study.engine.dispatch import claims, recorded, worker
+from anynet_study.engine.dispatch import assignment, claims, recorded, worker
 from anynet_study.engine.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.engine.dispatch.recorded import Recorded, Retry
 from anynet_study.engine.dispatch.worker import Worker
@@ -42,7 +42,7 @@ class Place:
             self.meanwhile()
 
         patch.setattr(Worker, "train", watched)
-        patch.setattr(worker, "LOOK_SHARE", 1e9)  # looks however long that takes
+        patch.setattr(assignment, "LOOK_SHARE", 1e9)  # looks however long that takes
 
     def meanwhile(self) -> None:
         """What happens elsewhere while a cohort is trained."""
@@ -87,7 +87,7 @@ def test_a_worker_that_is_told_to_leave_saves_its_run(
 def test_a_look_is_left_out_where_it_would_take_long(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "LOOK_SHARE", 1e-9)
+    monkeypatch.setattr(assignment, "LOOK_SHARE", 1e-9)
     looks: list[int] = []
     read = recorded.JournalReader.read
     monkeypatch.setattr(recorded.JournalReader, "read", lambda it: (looks.append(1), read(it))[1])
@@ -100,7 +100,7 @@ def test_what_a_lost_worker_recorded_since_the_look_is_not_done_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It recorded a run, went on, and was killed at another one."""
-    monkeypatch.setattr(worker, "LOOK_SHARE", 1e-9)
+    monkeypatch.setattr(assignment, "LOOK_SHARE", 1e-9)
     monkeypatch.setattr(claims.Watch, "life", lambda *_: "lost")
     study, (first, second, third) = place.study, place.ids[:3]
     study.logs.mkdir()
