@@ -14,7 +14,6 @@ from anynet_study.engine.dispatch.failures import (
     Death,
     deaths_in,
     ending,
-    fatal_deaths,
     more_memory,
     record_deaths,
 )
@@ -151,8 +150,7 @@ def free_runs(
                 if any(claims.lost.get(run.run_id) for run in taken):
                     # Who was lost may have recorded the run since the look, and gone on.
                     deaths = _deaths(of.study, taken, claims)
-                    record_deaths(of.study, of.plan, fatal_deaths(deaths, reader.read().failures))
-                    taken = reader.read().left(taken, retries)
+                    taken = record_deaths(of.study, of.plan, deaths, reader).left(taken, retries)
                     again = more_memory(deaths)
                     less = max((again[run.run_id] for run in taken), default=0)
                 if taken:

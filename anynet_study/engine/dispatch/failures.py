@@ -157,12 +157,14 @@ def fatal_deaths(deaths: Iterable[Death], failures: Mapping[str, Sequence[Failur
     ]
 
 
-def record_deaths(study: StudyFolder, plan: Plan, deaths: Collection[Death]) -> None:
-    """Record that the runs of these deaths failed; those that are not planned are left out."""
-    runs = plan.by_id
-    mine = [death for death in deaths if death.run_id in runs]
+def record_deaths(
+    study: StudyFolder, plan: Plan, deaths: Iterable[Death], reader: JournalReader
+) -> Recorded:
+    """Record that planned runs failed by these deaths, as `fatal_deaths`; return what is then."""
+    recorded, runs = reader.read(), plan.by_id
+    mine = [it for it in fatal_deaths(deaths, recorded.failures) if it.run_id in runs]
     if not mine:
-        return
+        return recorded
     with JournalWriter(study.new_journal()) as journal:
         for death in mine:
             journal.append(
@@ -180,6 +182,7 @@ def record_deaths(study: StudyFolder, plan: Plan, deaths: Collection[Death]) -> 
                     code_version=code_version(),
                 )
             )
+    return reader.read()
 
 
 def unfinished_jobs(
@@ -273,12 +276,8 @@ def next_attempts(
     Only while this process has the study's lock. `live`: its jobs that run or wait. `limited`: by
     `launch.attempts`.
     """
-    recorded = reader.read()
-    deaths = _deaths(study, recorded, {live_job.job.job_id for live_job in live})
-    failed = fatal_deaths(deaths, recorded.failures)
-    if failed:
-        record_deaths(study, plan, failed)
-        recorded = reader.read()
+    deaths = _deaths(study, reader.read(), {live_job.job.job_id for live_job in live})
+    recorded = record_deaths(study, plan, deaths, reader)
     again = retries(recorded, sweep.launch.attempts if limited else None, kinds, deaths)
     affected = {*again, *(death.run_id for death in deaths)}
     hosts = nodes_failed_on(recorded, affected, deaths) if sweep.launch.cluster == "slurm" else ()
