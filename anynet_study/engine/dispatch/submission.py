@@ -8,6 +8,7 @@ an array, and there is no public way to share them: runs are packed into few lon
 """
 
 import io
+import os
 import re
 import shlex
 import shutil
@@ -28,10 +29,10 @@ from anynet_study.engine.dispatch.executors import (
     CPUS,
     MAX_TIMEOUTS,
     executor_for,
-    for_submission,
     outside_of_jobs,
     pretended_slurm,
     slurm_executor,
+    with_options,
 )
 from anynet_study.engine.dispatch.ledger import Call, intend, logs_name, settle
 from anynet_study.engine.dispatch.pack import pack_jobs
@@ -194,21 +195,25 @@ def array_of(
     pickle: Path,
     after: str | None = None,
 ) -> submitit.Executor:
-    """An executor for an array of `count` jobs, begun when the array `after` has ended.
+    """An executor for an array of `count` jobs that import `code`, begun when `after` has ended.
 
-    `token` names the submission in the ledger; `pickle` is the callable that a job takes where
-    submitit was killed before it put one there.
+    `after` is an array, too. `token` names the submission in the ledger; `pickle` is the callable
+    that a job takes where submitit was killed before it put one there.
     """
-    said = executor.parameters
+    said, mask = executor.parameters, os.umask(0o022)
+    os.umask(mask)
     chain = [said.get("dependency"), f"afterany:{after}" if after else None]
     options: dict[str, Any] = {
         "comment": " ".join(filter(None, [said.get("comment"), comment_of(token)])),
         "array_parallelism": min(said.get("array_parallelism") or count, count),
-        "setup": [_own_pickle(executor.folder, pickle), CPUS],
+        "setup": [
+            *(*said.get("setup", ()), *code.setup, f"umask {mask:03o}"),
+            *(_own_pickle(executor.folder, pickle), CPUS),
+        ],
     }
     if dependency := ",".join(filter(None, chain)):
         options["dependency"] = dependency
-    return for_submission(executor, code, **options)
+    return with_options(executor, **options)
 
 
 def _own_pickle(folder: Path, pickle: Path) -> str:
