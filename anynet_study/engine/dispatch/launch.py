@@ -274,7 +274,9 @@ def _submitted(
     here = cluster == "debug"
     helper = Helper(str(folder.folder.absolute()), None if here else take_for(folder))
     most = 1 if here else sweep.launch.workers or MOST
-    if isinstance(executor, submitit.LocalExecutor):  # it starts all at once, for two minutes
+    if isinstance(executor, submitit.Executor) and (
+        getattr(executor, "cluster", executor.name()) == "local"
+    ):  # it starts all at once, for two minutes
         most = min(most, local_workers(sweep))
         minutes = executor.parameters.get("timeout_min", FOREVER_MIN)
         executor = with_options(executor, timeout_min=minutes)
