@@ -200,9 +200,7 @@ def _launch(
     ended = reader.read().ended(plan)
     ledger.adopt(folder.jobs)
     live = ledger.live_jobs(folder, ended)
-    attempts = next_attempts(
-        folder, sweep, plan, reader, live, kinds=options.kinds, limited=options.limited
-    )
+    attempts = next_attempts(study, reader, live, kinds=options.kinds, limited=options.limited)
     recorded, retries = attempts.recorded, attempts.retries
     todo = recorded.todo(study.calibrated(reader).plan, retries)
     if options.only_failed:
@@ -261,8 +259,7 @@ def _submitted(
     if executor is None and cluster in ("slurm", "debug"):
         executor = executor_for(folder, sweep.launch)
     if cluster == "slurm":
-        nodes = attempts.excluded_nodes
-        return submit_to_slurm(folder, sweep, executor, runs, attempts.retries, exclude=nodes)
+        return submit_to_slurm(study, executor, runs, attempts)
     if runs or cluster == "none":
         ledger.call_workers(folder.jobs, Call.of(attempts.retries, runs))
     if not runs:
