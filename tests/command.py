@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from anynet_study.analysis.plots import saving
 from anynet_study.cli import main
 from anynet_study.engine.dispatch import open_sweep
-from anynet_study.engine.dispatch.process import Interruption
+from anynet_study.engine.dispatch.worker_state import WorkerState
 from anynet_study.engine.planning.plan import Plan
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.sweep import Sweep
@@ -106,7 +106,7 @@ def train_here(folder: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool
     """Train in this process what is missing of a plan, as `train_all` does with workers."""
     from anynet_study.engine.dispatch.worker import train_runs  # imports torch
 
-    train_runs(folder, sweep, plan.ids(), {}, Interruption())
+    train_runs(folder, sweep, plan.ids(), {}, WorkerState())
 
 
 def told(folder: Path, arguments: tuple[object, ...], environ: dict[str, str]) -> Done:

@@ -15,9 +15,9 @@ from anynet_study.core.files import put_folder
 from anynet_study.core.provenance import PACKAGE
 from anynet_study.data.packed.digests import write_digests
 from anynet_study.engine.dispatch.opened import OpenStudy, open_sweep
-from anynet_study.engine.dispatch.process import Interruption
 from anynet_study.engine.dispatch.snapshot import check, take
 from anynet_study.engine.dispatch.worker import train_runs
+from anynet_study.engine.dispatch.worker_state import WorkerState
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_each_stage_names_the_file(
         rf"data/digits/{file}: damaged dataset \(it has changed since it was packed\); .*data add"
     )
     with pytest.raises(UserError, match=told):
-        train_runs(study.folder, study.sweep, study.plan.ids()[:1], {}, Interruption())
+        train_runs(study.folder, study.sweep, study.plan.ids()[:1], {}, WorkerState())
     for command in (("run", "tiny.yaml"), ("launch", "tiny.yaml"), ("retry", "tiny")):
         done = type_(*command)
         assert done.code == 2

@@ -29,8 +29,8 @@ from anynet_study.core.provenance import PACKAGE
 from anynet_study.data import Variant, load_dataset, make_view
 from anynet_study.engine.dispatch import worker
 from anynet_study.engine.dispatch.opened import open_sweep
-from anynet_study.engine.dispatch.process import Interruption
 from anynet_study.engine.dispatch.snapshot import check, take
+from anynet_study.engine.dispatch.worker_state import WorkerState
 from anynet_study.engine.models.foreign import trace_network
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.sweep import Sweep
@@ -76,7 +76,7 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(sys, "path", [*sys.path])
         opened = open_sweep(Path("mixed.yaml"), [])
         opened.folder.begin(opened.sweep, opened.population)
-        worker.train_runs(opened.folder, opened.sweep, opened.plan.ids(), {}, Interruption())
+        worker.train_runs(opened.folder, opened.sweep, opened.plan.ids(), {}, WorkerState())
     del sys.modules["mine"]
     (folder / "mine.py").unlink()
     return folder
@@ -231,7 +231,7 @@ def test_a_worker_that_builds_another_network_says_so_and_fails_its_runs_alone(
     monkeypatch.setattr(sys.modules["mine"], "functional", own_models.strided)
     trace_network.cache_clear()
     ids = [run.run_id for run in opened.plan if run.dataset == "digits"]
-    worker.train_runs(opened.folder, opened.sweep, ids, {}, Interruption())
+    worker.train_runs(opened.folder, opened.sweep, ids, {}, WorkerState())
     (journal,) = opened.folder.journals.glob("*.arrow")
     records = list(read_journal(journal).records)
     assert [record.status for record in records] == ["completed"] * 3 + ["failed"]
@@ -253,14 +253,14 @@ def test_an_edited_function_is_told(type_: Type, monkeypatch: pytest.MonkeyPatch
     folder = opened.folder
     kept = take(folder.code, own=folder.own_sources())
     ids = [run.run_id for run in opened.plan if run.dataset == "digits"]
-    worker.train_runs(folder, opened.sweep, ids[:1], {}, Interruption())
+    worker.train_runs(folder, opened.sweep, ids[:1], {}, WorkerState())
     before, source = folder.functions(), Path("mine.py").read_text()
     assert list(before) == ["mine:functional", "mine:plain"]
     Path("mine.py").write_text(source + "# edited\n")
     assert (kept.folder / "mine.py").read_text() == source
     check(folder.code, kept.folder / PACKAGE.name)
     with pytest.raises(UserError, match="network mine:functional: its source is another, and"):
-        worker.train_runs(folder, opened.sweep, ids, {}, Interruption())
+        worker.train_runs(folder, opened.sweep, ids, {}, WorkerState())
     told = type_("run", "named.yaml")
     assert told.code == 2
     assert "the source of mine:plain has changed since 1 run; if it makes the same" in told.line
@@ -364,7 +364,7 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     assert "96 runs" in priced.stdout
     opened = open_sweep(SWEEPS / "models.yaml", changes)
     opened.folder.begin(opened.sweep, opened.population)
-    worker.train_runs(opened.folder, opened.sweep, opened.plan.ids(), {}, Interruption())
+    worker.train_runs(opened.folder, opened.sweep, opened.plan.ids(), {}, WorkerState())
     in_this_process(tmp_path, "collect", "models")
     runs = ResultStore(opened.folder.results).table("runs", ["network", "status"]).to_pydict()
     assert set(runs["status"]) == {"completed"}

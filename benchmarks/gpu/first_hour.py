@@ -25,7 +25,7 @@ from pathlib import Path
 import torch
 
 from anynet_study.core.files import write_text
-from anynet_study.engine.dispatch.process import keep_freed_memory
+from anynet_study.engine.dispatch.work import keep_freed_memory
 from benchmarks.gpu import feeds, layers, speed, works
 from benchmarks.gpu.parts import NoGpuError, Part, Row, Setup
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import torch
 
 from anynet_study.engine.dispatch import open_sweep
-from anynet_study.engine.dispatch.process import Interruption
 from anynet_study.engine.dispatch.recorded import NO_RETRIES
 from anynet_study.engine.dispatch.snapshot import take
 from anynet_study.engine.dispatch.worker import train_runs
+from anynet_study.engine.dispatch.worker_state import WorkerState
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.training.fast import FastTrainer
 
@@ -39,14 +39,14 @@ def plant(fault: str, run_id: str) -> None:
 
 
 def main(fault: str, sweep_file: Path, out: Path, *overrides: str) -> None:
-    prepared, interruption = open_sweep(sweep_file, overrides), Interruption()
+    prepared, state = open_sweep(sweep_file, overrides), WorkerState()
     study = StudyFolder(out)
     study.begin(prepared.sweep, prepared.population)
     take(study.code)
     if fault != "none":
         plant(fault, prepared.plan.ids()[-1])
-    with interruption.listening():
-        train_runs(study, prepared.sweep, prepared.plan.ids(), NO_RETRIES, interruption)
+    with state.listening():
+        train_runs(study, prepared.sweep, prepared.plan.ids(), NO_RETRIES, state)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from anynet_study.engine.dispatch.process import Interruption
 from anynet_study.engine.dispatch.recorded import NO_RETRIES
 from anynet_study.engine.dispatch.snapshot import take
 from anynet_study.engine.dispatch.worker import train_runs
+from anynet_study.engine.dispatch.worker_state import WorkerState
 from anynet_study.engine.models import backend_here
 from anynet_study.engine.planning.memory import MOST, device_memory, run_bytes
 from anynet_study.engine.study_folder import StudyFolder
@@ -167,7 +167,7 @@ def memory(setup: Setup) -> Iterator[Row]:
     with task.data():
         study.begin(prepared.sweep, prepared.population)
         take(study.code)
-        train_runs(study, prepared.sweep, prepared.plan.ids(), NO_RETRIES, Interruption())
+        train_runs(study, prepared.sweep, prepared.plan.ids(), NO_RETRIES, WorkerState())
     yield from _ended(task, "study", "in little memory")
 
 

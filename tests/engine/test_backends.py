@@ -10,8 +10,8 @@ from command import in_this_process, train
 from tiny_study import TINY
 
 from anynet_study.engine.dispatch import open_sweep
-from anynet_study.engine.dispatch.process import Interruption
 from anynet_study.engine.dispatch.worker import train_runs
+from anynet_study.engine.dispatch.worker_state import WorkerState
 from anynet_study.engine.models import backend_here
 from anynet_study.store import ResultStore, read_journal
 
@@ -33,7 +33,7 @@ def test_a_study_by_two_backends_says_so(folder: Path) -> None:
         if number == 0:
             opened.folder.begin(opened.sweep, opened.population)
         mine = opened.plan.ids()[4 * number : 4 * number + 4]
-        train_runs(opened.folder, opened.sweep, mine, {}, Interruption())
+        train_runs(opened.folder, opened.sweep, mine, {}, WorkerState())
     in_this_process(folder, "collect", "tiny")
     runs = ResultStore(opened.folder.results).runs()
     assert runs["backend"].value_counts().to_dict() == dict.fromkeys(KINDS, 4)
@@ -54,14 +54,14 @@ def test_a_study_by_two_backends_says_so(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_run_that_two_backends_trained_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """Stopped by one worker after its first step, and taken up by another."""
-    stop = Interruption()
+    stop = WorkerState()
     for kind in ("plain", "rewritten"):
         opened = open_sweep(Path("tiny.yaml"), [f"launch.backend={kind}"])
         if kind == "plain":
             opened.folder.begin(opened.sweep, opened.population)
             stop.request(signal.SIGTERM)
         train_runs(opened.folder, opened.sweep, opened.plan.ids()[:1], {}, stop)
-        stop = Interruption()
+        stop = WorkerState()
     (path,) = opened.folder.journals.glob("*.arrow")
     (row,) = read_journal(path).records
     assert (row.status, row.backend) == ("completed", "rewritten")

@@ -21,11 +21,12 @@ from anynet_study import ResultStore
 from anynet_study.core.errors import UserError
 from anynet_study.data import DatasetView
 from anynet_study.engine import stages
+from anynet_study.engine.dispatch.assignment import Assignment
 from anynet_study.engine.dispatch.journalling import WorkerJournals
 from anynet_study.engine.dispatch.opened import OpenStudy, open_sweep
 from anynet_study.engine.dispatch.recorded import Recorded
 from anynet_study.engine.dispatch.tuning import check_tuning
-from anynet_study.engine.dispatch.worker import Assignment, Worker
+from anynet_study.engine.dispatch.worker import Worker
 from anynet_study.engine.planning.planned_run import PlannedRun
 from anynet_study.engine.sweep import Sweep, Tuning
 from anynet_study.engine.training import Options

@@ -11,6 +11,7 @@ from .jobs import cancel_jobs as cancel_jobs
 from .jobs import find_log as find_log
 from .jobs import list_jobs as list_jobs
 from .launch import Allowed as Allowed
+from .launch import Executor as Executor
 from .launch import LaunchOptions as LaunchOptions
 from .launch import LaunchReport as LaunchReport
 from .launch import check_may_begin as check_may_begin
@@ -18,6 +19,7 @@ from .launch import finished_by_others as finished_by_others
 from .launch import launch_missing as launch_missing
 from .ledger import live_jobs as live_jobs
 from .ledger import submitted_jobs as submitted_jobs
+from .local import local_workers as local_workers
 from .local import train_all as train_all
 from .opened import Changes as Changes
 from .opened import OpenStudy as OpenStudy
@@ -28,12 +30,10 @@ from .opened import open_study as open_study
 from .opened import open_sweep as open_sweep
 from .pack import pack_by_length as pack_by_length
 from .parts import join_journals as join_journals
-from .process import keep_freed_memory as keep_freed_memory
 from .recorded import JournalReader as JournalReader
 from .recorded import Recorded as Recorded
 from .status import Status as Status
 from .status import current_status as current_status
 from .tuning import trial_table as trial_table
-from .work import Executor as Executor
-from .work import local_workers as local_workers
+from .work import keep_freed_memory as keep_freed_memory
 from .work import work_at as work_at

@@ -26,8 +26,8 @@ from anynet_study.engine.dispatch.worker_state import (
     Said,
     WorkerState,
     alive_file,
+    is_of_here,
     process_mark,
-    this_system,
 )
 from anynet_study.engine.study_folder import StudyFolder
 
@@ -51,7 +51,7 @@ class Watch:
     """Tells whether workers live, by looking at their signs of life again and again."""
 
     def __init__(self, logs: Path) -> None:
-        self._logs, self._here = logs, this_system()
+        self._logs = logs
         self._seen: dict[str, _Seen] = {}
         self._told: dict[str, tuple[float, Life]] = {}
 
@@ -68,7 +68,7 @@ class Watch:
         sign, seen = _sign(path), self._seen.get(claimed.job_id)
         if seen is None or sign != seen.sign:
             seen = self._seen[claimed.job_id] = _Seen(sign, now, changed=seen is not None)
-        is_here = bool(self._here) and claimed.mark.startswith(f"{self._here} ")
+        is_here = is_of_here(claimed.mark)
         if is_here and process_mark(claimed.pid) != claimed.mark:
             return "lost"
         said = Said.read(path)

@@ -18,7 +18,6 @@ import submitit
 
 from anynet_study.core.errors import UserError
 from anynet_study.engine.dispatch.slurm.site import Site
-from anynet_study.engine.dispatch.snapshot import Snapshot
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.sweep import Launch, Sweep
 
@@ -35,9 +34,6 @@ WARNING = 90
 LOOKS = 30
 #: srun takes the number of CPUs from nowhere else (Slurm 22.05 and later).
 CPUS = 'export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"'
-#: Memory in huge pages: speed only. glibc reads this when a process begins; without glibc it means
-#: nothing.
-HUGE_PAGES = "glibc.malloc.hugetlb=1"
 
 #: Where Slurm is, which submitit's `clean_env` takes away with the defaults of a user
 #: (facebookincubator/submitit#1814).
@@ -141,18 +137,6 @@ def default_limit(sweep: Sweep, site: Site, partition: str, longest: float) -> i
     minutes = max(SHORTEST_MIN, ceil(2 * max(sweep.launch.job_minutes, longest / 60)))
     allowed = site.longest(partition)
     return minutes if allowed is None else max(1, min(minutes, int(allowed)))
-
-
-def for_submission(
-    executor: submitit.Executor, code: Snapshot, **options: Any
-) -> submitit.Executor:
-    """An executor whose jobs import `code`."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    tunables = f'export GLIBC_TUNABLES="${{GLIBC_TUNABLES:+$GLIBC_TUNABLES:}}{HUGE_PAGES}"'
-    ours = [*code.setup, tunables, f"umask {mask:03o}"]
-    setup = [*executor.parameters.get("setup", ()), *ours, *options.pop("setup", ())]
-    return with_options(executor, setup=setup, **options)
 
 
 @contextmanager

@@ -18,13 +18,13 @@ from anynet_study.core.files import open_regular
 from anynet_study.core.provenance import code_version
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.ledger import LiveJob, SubmittedJob
+from anynet_study.engine.dispatch.opened import OpenStudy
 from anynet_study.engine.dispatch.recorded import Failure, JournalReader, Recorded, Retries, Retry
 from anynet_study.engine.dispatch.slurm.commands import ENDS, end_reasons
 from anynet_study.engine.dispatch.slurm.site import nodes_to_exclude
 from anynet_study.engine.dispatch.worker_state import Said, alive_file, changed
 from anynet_study.engine.planning import Plan
 from anynet_study.engine.study_folder import StudyFolder
-from anynet_study.engine.sweep import Sweep
 from anynet_study.store import FailureKind, JournalWriter, RunRecord
 
 #: A run has failed if this many workers were killed while they trained it.
@@ -157,12 +157,14 @@ def fatal_deaths(deaths: Iterable[Death], failures: Mapping[str, Sequence[Failur
     ]
 
 
-def record_deaths(study: StudyFolder, plan: Plan, deaths: Collection[Death]) -> None:
-    """Record that the runs of these deaths failed; those that are not planned are left out."""
-    runs = plan.by_id
-    mine = [death for death in deaths if death.run_id in runs]
+def record_deaths(
+    study: StudyFolder, plan: Plan, deaths: Iterable[Death], reader: JournalReader
+) -> Recorded:
+    """Record that planned runs failed by these deaths, as `fatal_deaths`; return what is then."""
+    recorded, runs = reader.read(), plan.by_id
+    mine = [it for it in fatal_deaths(deaths, recorded.failures) if it.run_id in runs]
     if not mine:
-        return
+        return recorded
     with JournalWriter(study.new_journal()) as journal:
         for death in mine:
             journal.append(
@@ -180,6 +182,7 @@ def record_deaths(study: StudyFolder, plan: Plan, deaths: Collection[Death]) -> 
                     code_version=code_version(),
                 )
             )
+    return reader.read()
 
 
 def unfinished_jobs(
@@ -260,9 +263,7 @@ class NextAttempts:
 
 
 def next_attempts(
-    study: StudyFolder,
-    sweep: Sweep,
-    plan: Plan,
+    study: OpenStudy,
     reader: JournalReader,
     live: Iterable[LiveJob],
     kinds: Collection[str] = PASSING_KINDS,
@@ -273,17 +274,14 @@ def next_attempts(
     Only while this process has the study's lock. `live`: its jobs that run or wait. `limited`: by
     `launch.attempts`.
     """
-    recorded = reader.read()
-    deaths = _deaths(study, recorded, {live_job.job.job_id for live_job in live})
-    failed = fatal_deaths(deaths, recorded.failures)
-    if failed:
-        record_deaths(study, plan, failed)
-        recorded = reader.read()
-    again = retries(recorded, sweep.launch.attempts if limited else None, kinds, deaths)
+    folder, launch = study.folder, study.sweep.launch
+    deaths = _deaths(folder, reader.read(), {live_job.job.job_id for live_job in live})
+    recorded = record_deaths(folder, study.plan, deaths, reader)
+    again = retries(recorded, launch.attempts if limited else None, kinds, deaths)
     affected = {*again, *(death.run_id for death in deaths)}
-    hosts = nodes_failed_on(recorded, affected, deaths) if sweep.launch.cluster == "slurm" else ()
-    partition = sweep.launch.slurm.get("partition", "")
-    return NextAttempts(recorded, again, nodes_to_exclude(hosts, partition))
+    hosts = nodes_failed_on(recorded, affected, deaths) if launch.cluster == "slurm" else ()
+    excluded = nodes_to_exclude(hosts, launch.slurm.get("partition", ""))
+    return NextAttempts(recorded, again, excluded)
 
 
 def _deaths(study: StudyFolder, recorded: Recorded, alive: Collection[str]) -> list[Death]:

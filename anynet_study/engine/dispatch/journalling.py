@@ -163,7 +163,7 @@ def record_of(
         message="; ".join(
             filter(None, (outcome.remark, mixed, *given_up(trained.options, run.spec)))
         ),
-        **_common(run, engine, trained.options.backend),
+        **_common(run, engine, trained.options.backend, function_digest),
         status=outcome.status,
         error=outcome.error,
         curves={name: np.array(v, dtype=np.float32) for name, v in outcome.curves.items()},
@@ -171,7 +171,6 @@ def record_of(
         seconds=seconds + trained.seconds_before,
         started=trained.started,
         scores=scores,
-        function_digest=function_digest,
     )
 
 
@@ -198,14 +197,13 @@ def failure_of(
     """The row of a run that raised `error`: a failure is a record too."""
     name = "" if isinstance(error, UserError) or not str(error) else f"{type(error).__name__}: "
     return RunRecord(
-        **_common(run, engine, backend),
+        **_common(run, engine, backend, function_digest),
         status="failed",
         failure_kind=classify(error),
         message=f"{name}{first_line(error)}"[:500],
         error=float("nan"),
         seconds=seconds,
         started=time.time() - seconds,
-        function_digest=function_digest,
     )
 
 
@@ -244,7 +242,9 @@ def evaluation_of(
     )
 
 
-def _common(run: PlannedRun, engine: Engine, backend: Backend) -> dict[str, Any]:
+def _common(
+    run: PlannedRun, engine: Engine, backend: Backend, function_digest: str
+) -> dict[str, Any]:
     """Return what a row says of every run that this process trained, however it ended."""
     return {
         **run.named(),
@@ -259,6 +259,7 @@ def _common(run: PlannedRun, engine: Engine, backend: Backend) -> dict[str, Any]
         "threads": backend.threads,
         "processor": processor(backend.device_type),
         "libraries": libraries(),
+        "function_digest": function_digest,
     }
 
 

@@ -1,17 +1,17 @@
 """Launching a study: what is missing of it and not queued is submitted by an executor."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import submitit
 
 from anynet_study.core.errors import UserError, counted
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.calibration import kept_weights
-from anynet_study.engine.dispatch.executors import cluster_of, executor_for
+from anynet_study.engine.dispatch.executors import cluster_of, executor_for, with_options
 from anynet_study.engine.dispatch.failures import (
     PASSING_KINDS,
     NextAttempts,
@@ -19,13 +19,15 @@ from anynet_study.engine.dispatch.failures import (
     next_attempts,
     retried_by,
 )
-from anynet_study.engine.dispatch.local import start_workers
+from anynet_study.engine.dispatch.ledger import Call
+from anynet_study.engine.dispatch.local import local_workers, start_workers
 from anynet_study.engine.dispatch.opened import OpenStudy
 from anynet_study.engine.dispatch.parts import write_parts
 from anynet_study.engine.dispatch.recorded import JournalReader, Recorded
+from anynet_study.engine.dispatch.snapshot import take_for
 from anynet_study.engine.dispatch.submission import Submitted, check_slurm, submit_to_slurm
 from anynet_study.engine.dispatch.tuning import check_tuning
-from anynet_study.engine.dispatch.work import Executor, submit_helpers
+from anynet_study.engine.dispatch.work import Helper
 from anynet_study.engine.dispatch.worker_state import remove_states
 from anynet_study.engine.planning import Plan
 
@@ -33,6 +35,20 @@ from anynet_study.engine.planning import Plan
 PATH_MARKS = "%:\\\n"
 #: Options of an executor that tell on what its jobs run.
 PRICED = frozenset({"gres", "gpus_per_node", "gpus_per_task", "partition", "constraint"})
+#: Minutes until which a worker of this machine is ended: submitit's own are two.
+FOREVER_MIN = 10 * 365 * 24 * 60
+#: An executor is given at most so many functions. Each is a worker, if anything is left to do.
+MOST = 1000
+
+
+class Executor(Protocol):
+    """Anything that calls functions elsewhere.
+
+    Such are the executors of `concurrent.futures`, Dask, Parsl, mpi4py and submitit.
+    """
+
+    def submit(self, function: Callable[[], None], /) -> Any:
+        """Have a function called, which can be pickled; returns a future of its result."""
 
 
 @dataclass(frozen=True)
@@ -184,9 +200,7 @@ def _launch(
     ended = reader.read().ended(plan)
     ledger.adopt(folder.jobs)
     live = ledger.live_jobs(folder, ended)
-    attempts = next_attempts(
-        folder, sweep, plan, reader, live, kinds=options.kinds, limited=options.limited
-    )
+    attempts = next_attempts(study, reader, live, kinds=options.kinds, limited=options.limited)
     recorded, retries = attempts.recorded, attempts.retries
     todo = recorded.todo(study.calibrated(reader).plan, retries)
     if options.only_failed:
@@ -236,15 +250,32 @@ def _launch(
 def _submitted(
     study: OpenStudy, runs: Plan, attempts: NextAttempts, executor: Executor | None
 ) -> Submitted:
-    """Have an executor, or one that the sweep asks for, take the runs."""
-    folder, sweep = study.folder, study.sweep
-    retries = attempts.retries
-    if executor is None and sweep.launch.cluster in ("slurm", "debug"):
+    """Have an executor, or one that the sweep asks for, take the runs.
+
+    Where workers come by themselves, they are called, and as many are started as there may be work
+    for. A debug executor of submitit's starts one, in this process, when its result is asked for.
+    """
+    folder, sweep, cluster = study.folder, study.sweep, study.sweep.launch.cluster
+    if executor is None and cluster in ("slurm", "debug"):
         executor = executor_for(folder, sweep.launch)
-    if sweep.launch.cluster == "slurm":
-        nodes = attempts.excluded_nodes
-        return submit_to_slurm(folder, sweep, executor, runs, retries, exclude=nodes)
-    sent = submit_helpers(folder, sweep, executor, runs, retries)
-    if sweep.launch.cluster != "local" or not runs:
-        return sent
-    return Submitted(len(runs), start_workers(folder, sweep, len(runs)))
+    if cluster == "slurm":
+        return submit_to_slurm(study, executor, runs, attempts)
+    if runs or cluster == "none":
+        ledger.call_workers(folder.jobs, Call.of(attempts.retries, runs))
+    if not runs:
+        return Submitted(0, ())
+    if executor is None and cluster == "local":
+        return Submitted(len(runs), start_workers(folder, sweep, len(runs)))
+    if executor is None:
+        return Submitted(0, (), runs_left=len(runs))
+    here = cluster == "debug"
+    helper = Helper(str(folder.folder.absolute()), None if here else take_for(folder))
+    most = 1 if here else sweep.launch.workers or MOST
+    if isinstance(executor, submitit.Executor) and (
+        getattr(executor, "cluster", executor.name()) == "local"
+    ):  # it starts all at once, for two minutes
+        most = min(most, local_workers(sweep))
+        minutes = executor.parameters.get("timeout_min", FOREVER_MIN)
+        executor = with_options(executor, timeout_min=minutes)
+    count = min(most, MOST, len(runs))
+    return Submitted(len(runs), [executor.submit(helper) for _ in range(count)])

@@ -13,6 +13,7 @@ import secrets
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -27,17 +28,14 @@ from anynet_study.engine.dispatch.recorded import Retries, Retry
 from anynet_study.engine.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
 from anynet_study.engine.dispatch.worker_state import (
     SILENT,
+    is_of_here,
     process_mark,
     seems_to_live,
     silence,
-    this_system,
     time_at,
 )
 from anynet_study.engine.planning import PlannedRun
 from anynet_study.engine.study_folder import StudyFolder
-
-#: Slack when comparing a process's start time with the recorded one, in seconds.
-CLOCK_SLACK = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,8 @@ class SubmittedJob:
     started: float = 0.0
     #: The ids of its runs, separated by spaces: as text of their own a million take 70 MB more.
     run_ids: str = ""
-    #: `process_mark` of a local worker; "" of one launched before there were such marks.
+    #: `process_mark` of a worker that came by itself. Without one, as before there were such marks,
+    #: it is known by its signs of life alone.
     mark: str = ""
     #: Where its logs are, below the study's own or with a whole path (`logs_name`).
     logs: str = ""
@@ -76,8 +75,7 @@ class SubmittedJob:
     @property
     def is_of_here(self) -> bool:
         """Tell whether its process, of a local job, can be seen from here."""
-        of_this_system = self.mark.split()[:1] in ([], [this_system()])
-        return self.host == socket.gethostname() and of_this_system
+        return self.host == socket.gethostname() and is_of_here(self.mark)
 
     @property
     def pid(self) -> int:
@@ -87,17 +85,10 @@ class SubmittedJob:
     @property
     def process(self) -> psutil.Process | None:
         """The process of a local job, if it runs on this machine."""
-        if self.cluster == "slurm" or self.host != socket.gethostname():
-            return None
-        try:
-            process = psutil.Process(self.pid)
-            if self.mark:
-                same = process_mark(process.pid) == self.mark
-            else:
-                same = abs(process.create_time() - self.started) < CLOCK_SLACK
-            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
-        except psutil.NoSuchProcess:
-            return None
+        with suppress(psutil.NoSuchProcess):
+            if self.is_of_here and process_mark(self.pid) == self.mark:
+                return psutil.Process(self.pid)
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,15 +20,10 @@ from anynet_study.engine.dispatch.failures import (
     retries,
     tail,
 )
-from anynet_study.engine.dispatch.ledger import SubmittedJob
+from anynet_study.engine.dispatch.ledger import Call, SubmittedJob
 from anynet_study.engine.dispatch.recorded import JournalReader
 from anynet_study.engine.dispatch.snapshot import Snapshot, take_for
-from anynet_study.engine.dispatch.work import (
-    call_workers,
-    environment,
-    local_workers,
-    worker_command,
-)
+from anynet_study.engine.dispatch.work import worker_command
 from anynet_study.engine.dispatch.worker_state import Said, alive_file, changed, remove_states
 from anynet_study.engine.planning import Plan, gpus_here
 from anynet_study.engine.study_folder import StudyFolder
@@ -59,6 +54,12 @@ class LocalWorker:
         return self.job.process is None
 
 
+def local_workers(sweep: Sweep) -> int:
+    """Workers that this machine carries: one per GPU, or without GPUs per core."""
+    most = len(gpus_here()) or len(os.sched_getaffinity(0))
+    return min(sweep.launch.workers or most, most)
+
+
 def start_worker(
     study: StudyFolder, code: Snapshot, number: int, attached: bool = False, records: int = 0
 ) -> LocalWorker:
@@ -71,7 +72,7 @@ def start_worker(
     gpu = {"CUDA_VISIBLE_DEVICES": gpus[number % len(gpus)] if gpus else ""}
     command = worker_command(study, attached)
     nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
-    own = environment(code) | gpu
+    own = code.environment | gpu
     pid = os.posix_spawn(command[0], command, own, file_actions=nowhere, setsid=True)
     job = ledger.arrival(pid)
     study.logs.mkdir(parents=True, exist_ok=True)
@@ -107,7 +108,7 @@ def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool =
         training = _LocalTraining(study, sweep, plan, reader, report)
         while todo:
             known = reader.records
-            call_workers(study, todo, again)
+            ledger.call_workers(study.jobs, Call.of(again, todo))
             there = sum(it.job.is_of_here for it in ledger.live_jobs(study))
             training.follow(max(0, min(local_workers(sweep) - there, len(todo))))
             again = retries(reader.read(), sweep.launch.attempts)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from anynet_study.core.errors import UserError, counted
 from anynet_study.core.files import replacing, replacing_folder, write_text
+from anynet_study.engine.dispatch import ledger
+from anynet_study.engine.dispatch.ledger import Call
 from anynet_study.engine.dispatch.opened import OpenStudy
 from anynet_study.engine.dispatch.pack import pack_for_workers
 from anynet_study.engine.dispatch.recorded import Retries
-from anynet_study.engine.dispatch.work import call_workers
 from anynet_study.engine.planning import PlannedRun
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.store import read_journals
@@ -36,7 +37,7 @@ def write_parts(
             part = StudyFolder(made / str(number))
             replace(study, folder=part).begin()
             write_text(part.part_file, json.dumps([run.run_id for run in mine]))
-            call_workers(part, mine, asked)
+            ledger.call_workers(part.jobs, Call.of(asked, mine))
             for start in {run.spec.pretrained.run_id for run in mine if run.spec.pretrained}:
                 for path in study.folder.weights_folder.glob(f"{start}.*"):
                     part.weights_folder.mkdir(exist_ok=True)

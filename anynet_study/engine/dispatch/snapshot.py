@@ -18,6 +18,9 @@ from anynet_study.core.files import naming, replacing_folder
 from anynet_study.core.functions import source_digest
 from anynet_study.engine.study_folder import StudyFolder
 
+#: Memory in huge pages: speed only. glibc reads this when a process begins; without glibc it means
+#: nothing.
+HUGE_PAGES = "glibc.malloc.hugetlb=1"
 NO_FILES: Mapping[str, Path] = MappingProxyType({})
 
 
@@ -38,13 +41,16 @@ class Snapshot:
         return [
             f'export PYTHONPATH={folder}"${{PYTHONPATH:+:$PYTHONPATH}}"',
             "export PYTHONSAFEPATH=1",
+            f'export GLIBC_TUNABLES="${{GLIBC_TUNABLES:+$GLIBC_TUNABLES:}}{HUGE_PAGES}"',
         ]
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the variables with which a process that this one starts imports from here."""
-        path = [str(self.folder.absolute()), *filter(None, [os.environ.get("PYTHONPATH")])]
-        return {"PYTHONPATH": os.pathsep.join(path), "PYTHONSAFEPATH": "1"}
+        """The environment of a process that this one starts, which imports from here."""
+        path = filter(None, [str(self.folder.absolute()), os.environ.get("PYTHONPATH")])
+        tunables = filter(None, [os.environ.get("GLIBC_TUNABLES"), HUGE_PAGES])
+        ours = {"PYTHONPATH": os.pathsep.join(path), "GLIBC_TUNABLES": ":".join(tunables)}
+        return {**os.environ, **ours, "PYTHONSAFEPATH": "1"}
 
 
 def snapshot(

@@ -8,11 +8,12 @@ an array, and there is no public way to share them: runs are packed into few lon
 """
 
 import io
+import os
 import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,18 +29,19 @@ from anynet_study.engine.dispatch.executors import (
     CPUS,
     MAX_TIMEOUTS,
     executor_for,
-    for_submission,
     outside_of_jobs,
     pretended_slurm,
     slurm_executor,
+    with_options,
 )
+from anynet_study.engine.dispatch.failures import NextAttempts
 from anynet_study.engine.dispatch.ledger import Call, intend, logs_name, settle
+from anynet_study.engine.dispatch.opened import OpenStudy
 from anynet_study.engine.dispatch.pack import pack_jobs
-from anynet_study.engine.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.engine.dispatch.slurm.commands import comment_of
 from anynet_study.engine.dispatch.slurm.site import Site
 from anynet_study.engine.dispatch.snapshot import Snapshot, snapshot, take_for
-from anynet_study.engine.dispatch.task import Task
+from anynet_study.engine.dispatch.work import Task
 from anynet_study.engine.planning import PlannedRun
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.sweep import Sweep
@@ -111,27 +113,22 @@ def check_slurm(study: StudyFolder, sweep: Sweep, executor: submitit.Executor | 
 
 
 def submit_to_slurm(
-    study: StudyFolder,
-    sweep: Sweep,
-    executor: submitit.Executor,
-    runs: Iterable[PlannedRun],
-    retries: Retries = NO_RETRIES,
-    exclude: Collection[str] = (),
+    study: OpenStudy, executor: submitit.Executor, runs: Iterable[PlannedRun], how: NextAttempts
 ) -> Submitted:
-    """Queue the runs as job arrays and return at once; `exclude`: nodes they must not get.
+    """Queue the runs as job arrays and return at once; `how`: with which retries, on which nodes.
 
     Where Slurm has no room for all of them, half as many at a time are tried (a tenth where sbatch
     took its time), down to one, and the first ones are queued. Raises WorkFailedError with its
     words where it takes none for another reason.
     """
-    site, code = Site.ask(), take_for(study)
+    folder, sweep, site, code = study.folder, study.sweep, Site.ask(), take_for(study.folder)
     tasks, longest = [], 0.0
     for job in pack_jobs(sweep.launch, runs):
         tasks.append(" ".join(run.run_id for run in job))
         longest = max(longest, sum(run.seconds for run in job))
     if not tasks:
         return Submitted(0, ())
-    executor = slurm_executor(executor, sweep, site, longest, sorted(exclude))
+    executor = slurm_executor(executor, sweep, site, longest, sorted(how.excluded_nodes))
     # Arrays that share a number of jobs at a time run one after the other.
     parallel = executor.parameters.get("array_parallelism")
     chained = parallel is not None and parallel < len(tasks)
@@ -141,7 +138,7 @@ def submit_to_slurm(
         array = waiting[:most]
         after = _array_of(jobs[-1]) if chained and jobs else None
         try:
-            jobs += _submit(study, executor, code, array, Call.of(retries), after)
+            jobs += _submit(folder, executor, code, array, Call.of(how.retries), after)
         except RefusedError as error:
             if error.is_full:  # fewer may fit
                 refusal, most = error, len(array) // (10 if error.is_slow else 2)
@@ -194,21 +191,25 @@ def array_of(
     pickle: Path,
     after: str | None = None,
 ) -> submitit.Executor:
-    """An executor for an array of `count` jobs, begun when the array `after` has ended.
+    """An executor for an array of `count` jobs that import `code`, begun when `after` has ended.
 
-    `token` names the submission in the ledger; `pickle` is the callable that a job takes where
-    submitit was killed before it put one there.
+    `after` is an array, too. `token` names the submission in the ledger; `pickle` is the callable
+    that a job takes where submitit was killed before it put one there.
     """
-    said = executor.parameters
+    said, mask = executor.parameters, os.umask(0o022)
+    os.umask(mask)
     chain = [said.get("dependency"), f"afterany:{after}" if after else None]
     options: dict[str, Any] = {
         "comment": " ".join(filter(None, [said.get("comment"), comment_of(token)])),
         "array_parallelism": min(said.get("array_parallelism") or count, count),
-        "setup": [_own_pickle(executor.folder, pickle), CPUS],
+        "setup": [
+            *(*said.get("setup", ()), *code.setup, f"umask {mask:03o}"),
+            *(_own_pickle(executor.folder, pickle), CPUS),
+        ],
     }
     if dependency := ",".join(filter(None, chain)):
         options["dependency"] = dependency
-    return for_submission(executor, code, **options)
+    return with_options(executor, **options)
 
 
 def _own_pickle(folder: Path, pickle: Path) -> str:

@@ -1,22 +1,25 @@
-"""What a worker says of itself, in a file of its own: at which runs it is, and that it lives.
+"""What a worker says of itself, in a file of its own, and whether it was asked to leave.
 
-It removes the file when it leaves in order. So one that was killed, and cannot say so, is known by
-the file that it left behind. A sign of life is a change of the file's time: how long ago the last
-one was is told by the clock of the file system alone, for those of machines may differ.
+The file says at which runs it is, and that it lives. A worker that leaves in order removes it, so
+one that was killed, and cannot say so, is known by the file that it left behind. A sign of life is
+a change of the file's time: how long ago the last one was is told by the clock of the file system
+alone, for those of machines may differ.
 """
 
 import json
+import math
 import os
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Container
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Container, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import FrameType
 from typing import Any, NoReturn
 
 from anynet_study.core.errors import first_line
@@ -31,6 +34,9 @@ BEAT = 20.0
 SILENT = 180.0
 #: A worker that took no step for so long, in seconds, hangs, and gives no sign of life any more.
 HANGS = 1800.0
+#: What asks a worker to leave: preemption and the end of a job (SIGTERM, SIGUSR1), Ctrl-C, and what
+#: the script has Slurm send before a time limit (SIGUSR2, by default).
+NOTED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGUSR2)
 #: What ends the names of workers' files.
 ALIVE = "_0_alive"
 
@@ -70,6 +76,12 @@ def process_mark(pid: int) -> str:
     return "" if fields[0] == "Z" else f"{this_system()} {fields[19]}"
 
 
+def is_of_here(mark: str) -> bool:
+    """Tell whether a process with this mark is, or was, one that can be seen from here."""
+    here = this_system()
+    return bool(here) and mark.startswith(f"{here} ")
+
+
 @dataclass
 class Said:
     """What a worker says of itself."""
@@ -100,17 +112,21 @@ class Said:
 
 
 class WorkerState(AbstractContextManager["WorkerState"]):
-    """The file of a worker at work: there in this block, and after it where work was left.
+    """A worker at work. Its file is there in this block, and after it where work was left.
 
-    `path` None: of a worker that nobody asks after. `errors`: its log of errors.
+    `path` None: of a worker that nobody asks after. `errors`: its log of errors. After so many
+    `seconds` it is as if SIGTERM came.
     """
 
-    def __init__(self, path: Path | None = None, errors: Path | None = None) -> None:
+    def __init__(
+        self, path: Path | None = None, errors: Path | None = None, seconds: float = math.inf
+    ) -> None:
         self._path, self._ended = path, threading.Event()
         before = errors.stat().st_size if errors and errors.exists() else 0
         self._stepped = time.monotonic()
-        #: Whether somebody asked it to leave, by its `leave_file`.
-        self.to_leave = False
+        self._until = self._stepped + seconds
+        #: By what it was asked to leave.
+        self.signal: signal.Signals | None = None
         self.said = Said(host=socket.gethostname(), before=before)
 
     @property
@@ -133,6 +149,35 @@ class WorkerState(AbstractContextManager["WorkerState"]):
         if self._path:
             leave_file(self._path.parent, self.job_id).unlink(missing_ok=True)
 
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Be at work in this block, and note signals. It must be entered in the main thread.
+
+        Nothing is saved inside a handler, which may come in the middle of anything. Signals that
+        this process was started to ignore, as Ctrl-C on its launcher's terminal, stay ignored.
+        """
+        heard = [number for number in NOTED if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, self.request) for number in heard}
+        try:
+            with self:
+                yield
+                if self.signal is not None:
+                    self.note(left=f"asked to leave ({self.signal.name})", runs={})
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def request(self, number: int, _: FrameType | None = None) -> None:
+        """Ask to leave: what a signal of this number does."""
+        self.signal = signal.Signals(number)
+
+    def requested(self) -> bool:
+        """Tell whether to save and leave. Workers ask between two steps, so they do not hang."""
+        self._stepped = time.monotonic()
+        if self.signal is None and self._stepped >= self._until:
+            self.request(signal.SIGTERM)
+        return self.signal is not None
+
     def note(self, **changes: Any) -> None:
         """Change what the worker says: at once, but not durably. One that is killed is no crash."""
         for name, value in changes.items():
@@ -146,14 +191,11 @@ class WorkerState(AbstractContextManager["WorkerState"]):
                 finally:
                     os.close(file)
 
-    def step(self) -> None:
-        """Note that the worker does not hang."""
-        self._stepped = time.monotonic()
-
     def _beats(self, path: Path) -> None:
         """Give signs of life while the worker takes steps, however long each of them is."""
         while not self._ended.wait(BEAT):
-            self.to_leave |= leave_file(path.parent, self.job_id).exists()
+            if self.signal is None and leave_file(path.parent, self.job_id).exists():
+                self.request(signal.SIGTERM)
             if time.monotonic() - self._stepped < HANGS:
                 with suppress(OSError):
                     os.utime(path)  # by the clock of the file system

@@ -87,7 +87,6 @@ def be_worker(study: StudyFolder, number: int, options: argparse.Namespace, repo
             worker_state.BEAT = BEAT
             claims.SILENT = SILENT
         if options.apart:
-            claims.this_system = lambda: f"system-{number}/pid"
             claims.process_mark = lambda _: f"system-{number}/pid 1"
         if options.ahead and number % 2:
             now, utime = time.time, os.utime

@@ -11,7 +11,7 @@ import pytest
 
 from anynet_study.engine.dispatch import claims
 from anynet_study.engine.dispatch.claims import Claims
-from anynet_study.engine.dispatch.worker_state import SILENT, WorkerState, alive_file
+from anynet_study.engine.dispatch.worker_state import SILENT, WorkerState, alive_file, this_system
 from anynet_study.engine.study_folder import StudyFolder
 
 RUN = "9457b012de1d2c4a"
@@ -196,7 +196,7 @@ def test_of_workers_that_try_at_the_same_moment_one_gets_the_run(study: StudyFol
     tries = 100
     study.claims.mkdir(exist_ok=True)
     for number in range(0, tries, 2):
-        mark = f"{claims.this_system()} 7"
+        mark = f"{this_system()} 7"
         (study.claims / f"{number:016x}.0").write_text(f"gone\n1\n{mark}\n")
     got: list[list[str]] = []
     with ExitStack() as stack:

@@ -13,6 +13,7 @@ from tiny_study import RUNS, TINY
 import anynet_study
 from anynet_study.core.errors import UserError
 from anynet_study.engine.dispatch import Recorded, find_log, live_jobs, submitted_jobs
+from anynet_study.engine.dispatch.launch import FOREVER_MIN
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.sweep import Sweep
 from anynet_study.engine.sweep.launch import OPTIONS
@@ -42,6 +43,18 @@ def test_a_debug_executor_trains_in_this_process(study: StudyFolder) -> None:
     assert statuses(study) == ["completed"] * RUNS
     assert anynet_study.launch("tiny.yaml", executor) == []
     assert list(submitted_jobs(study.jobs)) == []  # it left nothing that may live on
+
+
+@pytest.mark.parametrize("kind", [submitit.LocalExecutor, submitit.AutoExecutor])
+def test_a_local_executor_starts_as_many_workers_as_this_machine_carries(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch, kind: type[submitit.Executor]
+) -> None:
+    minutes = list[int]()
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    monkeypatch.setattr(kind, "submit", lambda it, _: minutes.append(it.parameters["timeout_min"]))
+    executor = kind("mine", **({} if kind is submitit.LocalExecutor else {"cluster": "local"}))
+    anynet_study.launch(Sweep.load(Path("tiny.yaml"), ["launch.workers=500"]), executor)
+    assert minutes == [FOREVER_MIN] * 3
 
 
 @pytest.mark.slow

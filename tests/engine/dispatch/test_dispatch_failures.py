@@ -132,7 +132,7 @@ def test_the_system_counts_what_it_killed(tmp_path: Path) -> None:
 
 def attempts(tiny: OpenStudy) -> Any:
     reader = JournalReader(tiny.folder.journals)
-    return next_attempts(tiny.folder, tiny.sweep, tiny.plan, reader, [])
+    return next_attempts(tiny, reader, [])
 
 
 def test_a_run_at_which_two_jobs_were_killed_fails_and_is_tried_elsewhere(tiny: OpenStudy) -> None:

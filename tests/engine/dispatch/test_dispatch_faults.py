@@ -12,8 +12,9 @@ import torch
 import yaml
 
 from anynet_study.engine.dispatch import worker as work
+from anynet_study.engine.dispatch.assignment import Assignment
 from anynet_study.engine.dispatch.journalling import Trained, WorkerJournals, training_steps
-from anynet_study.engine.dispatch.worker import Assignment, Worker
+from anynet_study.engine.dispatch.worker import Worker
 from anynet_study.engine.models import Backend
 from anynet_study.engine.planning.planned_run import PlannedRun
 from anynet_study.engine.study_folder import StudyFolder, sample

@@ -50,11 +50,12 @@ def test_a_worker_is_known_whatever_the_clock_does_and_whoever_has_its_id_later(
     job = of_runs(sleeper.pid, ["a"])
     assert replace(job, started=job.started - 3600.0).process  # the clock was set
     assert not replace(job, mark=f"{job.mark}0").process  # another one, or after another boot
-    before_marks = replace(job, mark="")
-    assert before_marks.process
-    study = StudyFolder(tmp_path)
-    ledger.append(study.jobs, [replace(before_marks, started=1.0)])
+    before_marks, study = replace(job, mark=""), StudyFolder(tmp_path)
+    study.logs.mkdir()
+    ledger.append(study.jobs, [before_marks])
     assert ledger.live_jobs(study) == []
+    alive_file(study.logs, job.job_id).touch()
+    assert [it.job for it in ledger.live_jobs(study)] == [before_marks]
 
 
 @pytest.mark.parametrize("host", [socket.gethostname(), "elsewhere"])

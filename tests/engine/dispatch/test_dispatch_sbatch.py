@@ -9,7 +9,7 @@ from fake_slurm import FULL, program
 
 from anynet_study.engine.dispatch.slurm.site import Site
 from anynet_study.engine.dispatch.submission import RefusedError, submitted_by
-from anynet_study.engine.dispatch.task import Task
+from anynet_study.engine.dispatch.work import Task
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from anynet_study.engine.dispatch.executors import executor_for, pretended_slurm
 from anynet_study.engine.dispatch.slurm.site import Site
 from anynet_study.engine.dispatch.snapshot import Snapshot
 from anynet_study.engine.dispatch.submission import array_of, submitted_by
-from anynet_study.engine.dispatch.task import Task
+from anynet_study.engine.dispatch.work import Task
 from anynet_study.engine.study_folder import StudyFolder
 from anynet_study.engine.sweep import Sweep
 

@@ -18,7 +18,7 @@ from tiny_study import RUNS, TINY, Type, typing_in
 
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.ledger import submissions
-from anynet_study.engine.dispatch.task import Task
+from anynet_study.engine.dispatch.work import Task
 from anynet_study.engine.study_folder import StudyFolder
 
 #: A job a run.

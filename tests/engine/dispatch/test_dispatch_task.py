@@ -17,10 +17,9 @@ from tiny_study import TINY
 from anynet_study.core.errors import UserError
 from anynet_study.engine.dispatch import ledger
 from anynet_study.engine.dispatch.ledger import Call
-from anynet_study.engine.dispatch.process import NOTED, Interruption
 from anynet_study.engine.dispatch.recorded import Retry
-from anynet_study.engine.dispatch.task import MAX_STALLED_REQUEUES, Task
-from anynet_study.engine.dispatch.worker_state import Said, alive_file
+from anynet_study.engine.dispatch.work import MAX_STALLED_REQUEUES, Task
+from anynet_study.engine.dispatch.worker_state import NOTED, Said, WorkerState, alive_file
 from anynet_study.engine.study_folder import StudyFolder
 
 TASKS = ("a b", "c", "d e f")
@@ -176,12 +175,12 @@ def test_each_signal_is_noted_and_handlers_are_put_back(number: signal.Signals) 
     at_first = signal.signal(number, signal.default_int_handler)
     try:
         before = [signal.getsignal(each) for each in NOTED]
-        interruption = Interruption()
-        assert not interruption.requested()
-        with interruption.listening():
+        state = WorkerState()
+        assert not state.requested()
+        with state.listening():
             signal.raise_signal(number)
-            assert interruption.requested()
-        assert interruption.signal == number
+            assert state.requested()
+        assert state.signal == number
         assert [signal.getsignal(each) for each in NOTED] == before
     finally:
         signal.signal(number, at_first)
@@ -190,10 +189,10 @@ def test_each_signal_is_noted_and_handlers_are_put_back(number: signal.Signals) 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        interruption = Interruption()
-        with interruption.listening():
+        state = WorkerState()
+        with state.listening():
             signal.raise_signal(signal.SIGINT)
-        assert not interruption.requested()
+        assert not state.requested()
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

@@ -10,9 +10,8 @@ from scripted_study import PACKED
 from test_dispatch_recorded import row
 from tiny_study import TINY
 
-from anynet_study.engine.dispatch import claims, recorded, worker
+from anynet_study.engine.dispatch import assignment, claims, recorded, worker
 from anynet_study.engine.dispatch.opened import OpenStudy, open_sweep
-from anynet_study.engine.dispatch.process import Interruption
 from anynet_study.engine.dispatch.recorded import Recorded, Retry
 from anynet_study.engine.dispatch.worker import Worker
 from anynet_study.engine.dispatch.worker_state import WorkerState, alive_file
@@ -43,14 +42,14 @@ class Place:
             self.meanwhile()
 
         patch.setattr(Worker, "train", watched)
-        patch.setattr(worker, "LOOK_SHARE", 1e9)  # looks however long that takes
+        patch.setattr(assignment, "LOOK_SHARE", 1e9)  # looks however long that takes
 
     def meanwhile(self) -> None:
         """What happens elsewhere while a cohort is trained."""
 
     def work(self, ids: Iterable[str], again: dict[str, Retry] | None = None) -> int:
         sweep = self.prepared.sweep
-        return worker.train_runs(self.study, sweep, ids, again or {}, Interruption())
+        return worker.train_runs(self.study, sweep, ids, again or {}, WorkerState())
 
     def record(self, *ids: str, status: str = "completed") -> None:
         """Another worker's records."""
@@ -76,10 +75,10 @@ def test_what_another_worker_has_recorded_meanwhile_is_not_done_again(place: Pla
 def test_a_worker_that_is_told_to_leave_saves_its_run(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    interruption, two = Interruption(), place.ids[:2]
-    with interruption.listening():
+    state, two = WorkerState(), place.ids[:2]
+    with state.listening():
         signal.raise_signal(signal.SIGTERM)
-        assert worker.train_runs(place.study, place.prepared.sweep, two, {}, interruption) == 1
+        assert worker.train_runs(place.study, place.prepared.sweep, two, {}, state) == 1
     assert capsys.readouterr().out.endswith(f"{two[0]}: saved on {signal.SIGTERM!r}\n")
     assert [path.stem for path in place.study.checkpoints.iterdir()] == two[:1]
     assert not place.study.journals.exists()  # no row of a run that has not ended
@@ -88,7 +87,7 @@ def test_a_worker_that_is_told_to_leave_saves_its_run(
 def test_a_look_is_left_out_where_it_would_take_long(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "LOOK_SHARE", 1e-9)
+    monkeypatch.setattr(assignment, "LOOK_SHARE", 1e-9)
     looks: list[int] = []
     read = recorded.JournalReader.read
     monkeypatch.setattr(recorded.JournalReader, "read", lambda it: (looks.append(1), read(it))[1])
@@ -101,7 +100,7 @@ def test_what_a_lost_worker_recorded_since_the_look_is_not_done_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It recorded a run, went on, and was killed at another one."""
-    monkeypatch.setattr(worker, "LOOK_SHARE", 1e-9)
+    monkeypatch.setattr(assignment, "LOOK_SHARE", 1e-9)
     monkeypatch.setattr(claims.Watch, "life", lambda *_: "lost")
     study, (first, second, third) = place.study, place.ids[:3]
     study.logs.mkdir()
@@ -112,9 +111,9 @@ def test_what_a_lost_worker_recorded_since_the_look_is_not_done_again(
             (study.claims / f"{second}.0").write_text("there-1\n1\n\n")
 
     place.meanwhile = meanwhile  # type: ignore[method-assign]
-    interruption = Interruption()
-    with interruption.listening(WorkerState(alive_file(study.logs, "here-2"))):
-        worker.train_runs(study, place.prepared.sweep, place.ids[:3], {}, interruption)
+    state = WorkerState(alive_file(study.logs, "here-2"))
+    with state.listening():
+        worker.train_runs(study, place.prepared.sweep, place.ids[:3], {}, state)
     assert [run_id for run_id, _ in place.done] == [first, third]
 
 

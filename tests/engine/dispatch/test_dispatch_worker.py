@@ -11,8 +11,9 @@ from scripted_study import PACKED
 
 from anynet_study.core.files import sha256_of
 from anynet_study.engine.dispatch import worker as worker_module
+from anynet_study.engine.dispatch.assignment import Assignment
 from anynet_study.engine.dispatch.journalling import WorkerJournals, evaluation_of
-from anynet_study.engine.dispatch.worker import Assignment, Worker
+from anynet_study.engine.dispatch.worker import Worker
 from anynet_study.engine.planning.planned_run import PlannedRun
 from anynet_study.engine.study_folder import StudyFolder, sample
 from anynet_study.engine.sweep import Sweep

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from anynet_study.engine.dispatch import worker_state
 from anynet_study.engine.dispatch.failures import Ending, ending
 from anynet_study.engine.dispatch.ledger import SubmittedJob
 from anynet_study.engine.dispatch.worker_state import (
     Said,
     WorkerState,
     alive_file,
+    leave_file,
     remove_states,
     silence,
 )
@@ -136,6 +138,24 @@ def test_who_left_in_order_leaves_nothing(tmp_path: Path) -> None:
     assert (end := ending(tmp_path, JOB)) is not None
     assert (end.kind, end.words) == ("", "cancelled")
     assert ending(tmp_path, replace(JOB, job_id="6")) is None
+
+
+def test_a_file_and_the_end_of_its_time_ask_a_worker_to_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_state, "BEAT", 0.01)
+    state, asks = WorkerState(alive_file(tmp_path, "5")), leave_file(tmp_path, "5")
+    with state.listening():
+        assert not state.requested()
+        asks.touch()
+        until = time.monotonic() + 60
+        while not state.requested():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    said = Said.read(alive_file(tmp_path, "5"))
+    assert said is not None
+    assert (said.left, asks.exists()) == ("asked to leave (SIGTERM)", False)
+    assert [WorkerState(seconds=it).requested() for it in (0.0, 1e6)] == [True, False]
 
 
 @pytest.mark.parametrize("torn", ["", "{", '{"host": "n1", "ru', "7\n", '{"unheard": 1}\n'])

@@ -21,7 +21,7 @@ def test_code_edited_after_the_launch_is_not_what_jobs_run(
     assert launched.wait(LONGEST_WAIT) == 0
     (job,) = study.jobs()
     for module in (
-        "engine/dispatch/task.py",
+        "engine/dispatch/work.py",
         "engine/dispatch/worker.py",
         "engine/training/fast.py",
     ):
