@@ -167,9 +167,9 @@ ALONG = (
 )
 SOME = ALONG[:2]
 DRIVING = (
-    World("nothing, even spread", "false", of_spread("even", 0.0), neither, SOME),
+    World("nothing, even spread", "false", of_spread("even", 0.0), neither, ALONG),
     World("nothing, spread U-shaped in depth", "false", of_spread("U", 0.0), neither, ALONG),
-    World("errors rise by a hair", "threshold", of_spread("even", 0.001), depth_only, SOME),
+    World("errors rise by a hair", "threshold", of_spread("even", 0.001), depth_only, ALONG),
     World("errors rise with depth, r 0.45", "true", of_spread("even", 0.7), depth_only, SOME),
 )
 
@@ -284,8 +284,8 @@ def flipping_of(study: Study) -> Said:
 
 
 FLIPPING = (
-    World("nothing, even spread", "false", of_spread("even", 0.0), neither, SOME, flipping_of),
-    World("all errors rise with depth", "threshold", of_spread("fanning", 0.7), neither, SOME,
+    World("nothing, even spread", "false", of_spread("even", 0.0), neither, ALONG, flipping_of),
+    World("all errors rise with depth", "threshold", of_spread("fanning", 0.7), neither, ALONG,
           flipping_of),
     World("errors rise with depth, or fall", "true", of_spread("opposed", 1.5), depths, SOME[:1],
           flipping_of),
