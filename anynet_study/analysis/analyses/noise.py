@@ -240,7 +240,7 @@ def of_level(icc: float) -> Callable[[Draw, Setting], Inputs]:
 HIDDEN = (
     Setting(targets=8, twice=16),
     Setting(n=30, targets=2, twice=30),
-    Setting(n=12, targets=1, twice=12),
+    Setting(n=12, targets=2, twice=12),
     Setting(targets=20, twice=100),
     Setting(n=300, targets=8, twice=16, shape="skewed"),
     *(Setting(targets=8, twice=100, shape=shape) for shape in SHAPES[1:]),
