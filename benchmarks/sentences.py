@@ -9,8 +9,9 @@ It walks the worlds that analyses register beside each kind of claim that they s
 at one place on the axes. `wrong`: studies in which one claim of the kind or more is wrong, whose
 rate is nominally 5% at most; a row is *outside* where the whole exact 95% interval of the share is
 above. A row ends after 80 studies, or after 200, where that interval is on one side of 5% by then:
-those near it get more. `answered`: the share of claims that are decided, and `right`, of all claims, those that are
-decided and true; both are 0 where nothing is said. What is measured goes into the committed table, rows of other worlds being kept.
+those near it get more. `answered`: the share of claims that are decided, and `right`, of all
+claims, those that are decided and true; both are 0 where nothing is said. What is measured goes
+into the committed table, rows of other worlds being kept.
 """
 
 import argparse

@@ -171,6 +171,7 @@ TOPICS = {
     "Drivers": "drivers",
     "Training": "training",
     "Training noise": "noise",
+    "All pairs": "pairs",
     "Further test sets": "shifts",
     "The best": "images",
 }
