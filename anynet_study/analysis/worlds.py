@@ -236,7 +236,7 @@ def of_strata(n: int, draw: Draw) -> tuple[Floats, Floats]:
 
 
 def known_weights(weights: Floats | None) -> pd.DataFrame | None:
-    """What is known of architectures that have weights; None where they have none."""
+    """Return what is known of architectures that have weights; None where they have none."""
     if weights is None:
         return None
     return pd.DataFrame({"architecture": range(len(weights)), "weight": weights})

@@ -1,4 +1,4 @@
-"""What of an architecture drives its errors (paper 1, sections 4.4 and 6.2.2)?"""
+"""Tell what of an architecture drives its errors (paper 1, sections 4.4 and 6.2.2)."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -279,7 +279,7 @@ def left_out(study: Study) -> Said:
 
 
 def flipping_of(study: Study) -> Said:
-    """What the analysis says, without the forest, which is slow and of no claim."""
+    """Return the claims of the analysis, without the forest, which is slow and of no claim."""
     return flipping(tested(study))
 
 

@@ -1,4 +1,4 @@
-"""How much of the errors is training noise (paper 1, section 6.1.3; paper 4, Figures 1a and 8a)?"""
+"""Tell how much of the errors is training noise (paper 1, section 6.1.3; paper 4, 1a and 8a)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -216,7 +216,7 @@ REPEATED = tuple(
 
 
 def hiding(study: Study) -> Said:
-    """What `health` says of the study's noise."""
+    """Return the claims of `health` about the study's noise."""
     return hidden_by_noise(noise_of(study.replicates))
 
 

@@ -1,4 +1,4 @@
-"""What do the proxies say of targets in general, and would they, were they free of noise?"""
+"""Tell what proxies are worth for targets in general, measured and freed of noise."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Which dataset predicts a target, and what does choosing by it cost (paper 1, section 4.3)?"""
+"""Tell which dataset predicts a target, and what choosing by it costs (paper 1, section 4.3)."""
 
 from collections.abc import Callable
 from dataclasses import replace

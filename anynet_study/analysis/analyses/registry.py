@@ -179,7 +179,7 @@ TOPICS = {
 
 @dataclass(frozen=True)
 class TopicFindings:
-    """What was found on one topic, and the section of a page that shows it."""
+    """The findings on one topic, and the section of a page that shows it."""
 
     topic: str
     section: str

@@ -1,4 +1,4 @@
-"""How long, and how, to train (paper 1, sections 6.1 and 6.2, Figures 6 and A1 to A6)?"""
+"""Tell how, and how long, to train (paper 1, sections 6.1 and 6.2, Figures 6 and A1 to A6)."""
 
 import json
 from collections.abc import Callable

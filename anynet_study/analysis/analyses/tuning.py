@@ -1,4 +1,4 @@
-"""What was tuned, what it cost, and does it change the ranking of the architectures?"""
+"""Tell what was tuned, what it cost, and whether it changes the ranking of the architectures."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
