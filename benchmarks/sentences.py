@@ -10,9 +10,9 @@ at one place on the axes. `wrong`: studies in which one claim of the kind or mor
 rate is nominally 5% at most; a row is *outside* where the whole exact 95% interval of the share is
 above. A row ends after 80 studies, or after 200, where that interval is below 5% by then; one that
 would be outside gets five times as many, since of hundreds of rows some look so by chance.
-`answered`: the share of claims that are decided, and `right`, of all
-claims, those that are decided and true; both are 0 where nothing is said. What is measured goes
-into the committed table, rows of other worlds being kept.
+`answered`: the share of claims that are decided, and `right`, of all claims, those that are decided
+and true; both are 0 where nothing is said. What is measured goes into the committed table, rows of
+other worlds being kept.
 """
 
 import argparse
@@ -79,7 +79,8 @@ def measured(number: int, studies: int) -> dict[str, object]:
     for seed in range(AGAIN * studies):
         told.append(said_of(ANALYSES, row.analysis, row.kind, row.world, row.setting, seed))
         share, low, high = wrong_share(told)
-        if len(told) in LOOKS and high < NOMINAL or len(told) == studies and low <= NOMINAL:
+        fine = len(told) in LOOKS and high < NOMINAL
+        if fine or (len(told) == studies and low <= NOMINAL):
             break
     wrong = sum(bool(one.wrong) for one in told)
     claims, decided = sum(one.claims for one in told), sum(one.decided for one in told)
