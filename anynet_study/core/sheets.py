@@ -10,11 +10,11 @@ import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from anynet_study.core import arrow
 from anynet_study.core.errors import UserError, first_line
 from anynet_study.core.files import read_regular, within_memory
 
@@ -83,15 +84,34 @@ SEVERAL = "\ufdd0"
 Cell = int | float | str | None
 
 
+class Texts(Sequence[Cell]):
+    """Cells of which all are texts or missing, in a tenth of the memory that a list of them takes.
+
+    They are listed anew whenever they are iterated over.
+    """
+
+    def __init__(self, cells: Iterable[str | None]) -> None:
+        self.column = pa.array(cells, pa.string())
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.column[place].as_py() if isinstance(place, int) else list(self)[place]
+
+    def __iter__(self) -> Iterator[str | None]:
+        return iter(self.column.to_pylist())
+
+
 @dataclass(frozen=True)
 class Sheet:
     """A table in a file."""
 
     path: Path
-    #: Number of the first row, as a message counts it: the header of a CSV file is row 1.
-    first_row: int
+    #: The number of each row, as a message counts them: the header of a CSV file is row 1.
+    rows: NDArray[np.int64]
     #: By name, all of one length.
-    columns: dict[str, list[Cell]]
+    columns: dict[str, Sequence[Cell]]
     #: What was left out of the file, in words.
     notes: tuple[str, ...] = ()
     #: Columns that were asked for as numbers.
@@ -106,7 +126,7 @@ class Sheet:
         bad = np.flatnonzero(np.isinf(numbers))
         if len(bad):
             raise UserError(
-                f"{self.path}: row {self.first_row + bad[0]}, column {name}: "
+                f"{self.path}: row {self.rows[bad[0]]}, column {name}: "
                 f"{self.columns[name][bad[0]]!r} is not a number; leave missing cells empty, or "
                 f"leave the column out: --ignore {quoted([name])}"
             )
@@ -125,11 +145,22 @@ class Sheet:
         return bool(len(known)) and bool(np.isinf(known).all())
 
     def only(self, kept: NDArray[np.bool_]) -> "Sheet":
-        """The rows that are kept; their numbers in messages are those of the rows that are left."""
-        columns = {
-            n: [c for c, k in zip(v, kept, strict=True) if k] for n, v in self.columns.items()
+        """The rows that are kept."""
+        columns: dict[str, Sequence[Cell]] = {
+            name: list(compress(cells, kept)) for name, cells in self.columns.items()
         }
-        return Sheet(self.path, self.first_row, columns, self.notes)
+        return Sheet(self.path, self.rows[kept], columns, self.notes)
+
+    def of(self, columns: dict[str, Sequence[Cell]]) -> "Sheet":
+        """The table with other columns of its rows, or of all its rows again and again."""
+        count = len(next(iter(columns.values()), ()))
+        return Sheet(self.path, np.resize(self.rows, count), columns, self.notes)
+
+    def renamed(self, names: Mapping[str, str]) -> "Sheet":
+        """The table with other names of some columns."""
+        columns = {names.get(name, name): cells for name, cells in self.columns.items()}
+        numbers = {names.get(name, name): values for name, values in self._numbers.items()}
+        return replace(self, columns=columns, _numbers=numbers)
 
     def names(self, name: str, missing: str | None = None) -> "pd.Categorical":
         """A column of names, its categories in the order in which they come.
@@ -140,7 +171,7 @@ class Sheet:
 
         cells = [missing if cell in (None, "") else cell for cell in self.columns[name]]
         if None in cells:
-            row = self.first_row + cells.index(None)
+            row = self.rows[cells.index(None)]
             raise UserError(f"{self.path}: row {row} has nothing in column {name or '1'}")
         texts = [str(cell).removesuffix(".0" * isinstance(cell, float)) for cell in cells]
         return pd.Categorical(texts, list(dict.fromkeys(texts)))
@@ -219,11 +250,12 @@ def _float(cell: Cell) -> float:
 
 def as_numbers(cells: Sequence[Cell]) -> NDArray[np.float64]:
     """Cells as `number` reads them; the same at once where all are written plainly."""
-    with suppress(ValueError, TypeError, OverflowError):
-        numbers = np.array(cells, np.float64)
-        plain = "_" not in "".join(map(str, cells))
-        if plain and not np.isinf(numbers).any():
-            return numbers
+    for kind in (pa.string(), pa.float64()):
+        with suppress(pa.ArrowException):
+            column = cells.column if isinstance(cells, Texts) else pa.array(cells, kind)
+            numbers = arrow.to_numpy(column.cast(pa.float64()))
+            if not np.isinf(numbers).any():
+                return numbers
     found = np.array([number(cell) for cell in cells], np.float64)
     if np.isinf(found).any():  # 400M beside texts is a text
         sized = [isinstance(cell, str) and SIZED.fullmatch(cell) is not None for cell in cells]
@@ -231,7 +263,7 @@ def as_numbers(cells: Sequence[Cell]) -> NDArray[np.float64]:
     return found
 
 
-def is_unclear_number(cells: list[Cell]) -> bool:
+def is_unclear_number(cells: Sequence[Cell]) -> bool:
     """Tell whether all cells of a column of texts may be numbers, with something else beside
     them.
     """
@@ -300,6 +332,7 @@ def read_sheet(path: Path, separator: str = "", encoding: str = "") -> Sheet:
 def _sheet(path: Path, separator: str, encoding: str) -> Sheet:
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     ending, first_row, notes = plain.suffix.lower(), 1, list[str]()
+    columns: Iterable[Any]
     if ending == ".parquet" and plain == path:
         names, columns = _read_parquet(path)
     elif ending == ".json" or ending in JSON_LINES:
@@ -344,10 +377,12 @@ def sheet_of(
     if not names:
         raise UserError(f"{path}: the table has no columns")
     cells = (_without_thousands(_cells(column)) for column in columns)
-    return Sheet(path, first_row, dict(zip(names, cells, strict=True)), tuple(notes))
+    table = dict(zip(names, cells, strict=True))
+    rows = np.arange(first_row, first_row + len(table[names[0]]))
+    return Sheet(path, rows, table, tuple(notes))
 
 
-def _without_thousands(cells: list[Cell]) -> list[Cell]:
+def _without_thousands(cells: Sequence[Cell]) -> Sequence[Cell]:
     """The cells without lone commas, where others of them show that they part thousands."""
     texts = [cell for cell in cells if type(cell) is str and "," in cell]
     if not any(map(ONE_COMMA.fullmatch, texts)):
@@ -362,11 +397,11 @@ def _without_thousands(cells: list[Cell]) -> list[Cell]:
     return cells
 
 
-def _cells(column: list[Any]) -> list[Cell]:
+def _cells(column: Sequence[Any]) -> Sequence[Cell]:
     """The values of a column as cells; at once where all are plain numbers written in CSV."""
     with suppress(TypeError):
         if re.fullmatch(r"[0-9.\n]*", "\n".join(column)):
-            return [text or None for text in column]
+            return Texts(text or None for text in column)
     return [_cell(value) for value in column]
 
 
@@ -398,9 +433,9 @@ class Csv:
     #: Columns that the file itself says are classes.
     classes: tuple[str, ...] = ()
 
-    def columns(self) -> list[list[str]]:
-        """The cells by column."""
-        return list(map(list, zip(*self.rows, strict=True))) or [[] for _ in self.names]
+    def columns(self) -> Iterator[Sequence[str]]:
+        """The cells of one column after the other."""
+        return zip(*self.rows, strict=True) if self.rows else iter([()] * len(self.names))
 
 
 def _content(path: Path) -> bytes:
@@ -461,13 +496,21 @@ def parse_csv(
             f"{where}: {len(names)} columns; needed: a header row, and at least two columns "
             "separated by , ; | or tab (another one: import it with --separator)"
         )
-    for line, row in enumerate(rows[1:], first):
-        if len(row) != len(names):
-            raise UserError(f"{where}: row {line}: {len(row)} cells, the header has {len(names)}")
+    _require_widths(where, rows, first - 1)
     if separator != ",":
         decimal = re.compile(r"^\s*(-?\d+),(\d+)\s*$")
         rows = [[decimal.sub(r"\1.\2", cell) for cell in row] for row in rows]
     return Csv(names, rows[1:], first)
+
+
+def _require_widths(where: str, rows: Sequence[Sequence[str]], first: int) -> None:
+    """UserError for a row, counted from `first`, that is not as long as the header."""
+    for place, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            told = f"{len(row)} cells, the header has {len(rows[0])}"
+            if rows[place + 1 :] and {*map(len, rows[place:])} == {len(row)}:
+                told += ", and so have all rows below: another table? Keep one in a file"
+            raise UserError(f"{where}: row {first + place}: {told}")
 
 
 def _encoding_of(content: bytes) -> str:

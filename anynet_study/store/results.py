@@ -157,8 +157,13 @@ class Results(ABC):
 
         `runs` has the columns dataset and recipe.
         """
-        standing = runs["dataset"].astype(object).map(self.errors_of(recipe))
-        return runs["recipe"].astype(object) == standing.fillna(self._recipe(recipe))
+        import pandas as pd
+
+        standing, main = self.errors_of(recipe), self._recipe(recipe)
+        datasets, recipes = (runs[name].astype("category").cat for name in ("dataset", "recipe"))
+        names = [standing.get(name, main) for name in datasets.categories]
+        wanted = recipes.categories.get_indexer(names)[datasets.codes]  # -1: no run is of it
+        return pd.Series((wanted == recipes.codes) & (recipes.codes >= 0), runs.index)
 
     @abstractmethod
     def _recipe(self, recipe: str | None) -> str:

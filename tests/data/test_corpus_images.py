@@ -130,6 +130,20 @@ LABEL_STUDIO = json.dumps(
 )
 ROWS = (
     Row(
+        "classes that only names of files tell",
+        images("cat_{n:03}.png", "dog_{n:03}.png"),
+        asks=["names of images begin with cat (6), dog (6)", "a folder of that name"],
+        command=ADD,
+    ),
+    Row(
+        "classes that only names of files tell, in train and test",
+        images(
+            "train/cat_{n:03}.png", "train/dog_{n:03}.png", "test/cat9{n}.png", "test/dog9{n}.png"
+        ),
+        asks=["names of images begin with cat (12), dog (12)", "a folder of that name"],
+        command=ADD,
+    ),
+    Row(
         "plain class folders",
         images(*TWO),
         says=["12 images in train", "classes: 2"],

@@ -408,6 +408,41 @@ CASES = (
         asks=["column split says test and val"],
     ),
     Row(
+        "a second header of units",
+        csv("model,params,cars,dtd", ",M,%,%", "a,23.5,80.1,70.2", "b,11.2,81.1,71.2"),
+        "--accuracy",
+        asks=["row 2", "M, %, %", "second header", "Remove it"],
+    ),
+    Row(
+        "-1 for runs that failed",
+        csv("model,cars,dtd", "a,20.1,30.2", "b,-1,31.2", "c,22.1,-1", "d,25.5,33.1"),
+        "--error",
+        asks=["row 3, b on cars: -1", "failed", "--ignore-rows b,c"],
+    ),
+    Row(
+        "999 for runs that failed, a row for each run",
+        csv("model,dataset,error", "a,cars,20.1", "b,cars,999", "c,cars,22.1", "a,dtd,9.5"),
+        asks=["row 3, b on cars: 999", "failed", "--ignore-rows b"],
+    ),
+    Row(
+        "a text for a model of which all runs failed",
+        csv("model,cars,dtd", "a,20.1,30.2", "b,21.5,31.2", "d,OOM,OOM"),
+        "--error",
+        asks=["row 4 (d, OOM, OOM)", "--ignore-rows d"],
+    ),
+    Row(
+        "two tables in one file",
+        csv("model,cars,dtd", "a,20.1,30.2", "b,21,31.2", "", "net,pets,food", "a,2,21", "b,25,3"),
+        "--error",
+        asks=["row 4 (net, pets, food)", "does another table begin there"],
+    ),
+    Row(
+        "two tables of other widths in one file",
+        csv("model,cars,dtd", "a,20.1,30.2", "", "net,pets,food,sun", "a,2,21,3", "b,25,3,4"),
+        "--error",
+        asks=["row 3: 4 cells, the header has 3", "another table? Keep one in a file"],
+    ),
+    Row(
         "predictions that count from 1",
         {
             "l.csv": LABELS,

@@ -56,7 +56,7 @@ def refusal(tmp_path: Path, name: str, content: str | bytes, **options: Any) -> 
         ("model,top1,top1_err\na,75,24\n", "'top1' and 'top1_err' seem to be errors and acc"),
         ("model,Top-1 acc,top1_error\na,75,24\n", "seem to be errors and accuracies on one"),
         ("model,dataset,top1\na,val,20\n", "needs --map error=COLUMN or accuracy=COLUMN"),
-        ("model,dataset,error\na,val,20\na,val,21\n", "row 2, a on val: given again in row 3"),
+        ("model,dataset,error\na,val,20\na,val,21\n", "a on val is there twice, in rows 2 and 3"),
         ("model,dataset,error\na,,20\n", "row 2 has nothing in column dataset"),
         ("model,dataset,error,replicate\na,x,20,0.5\n", "row 2, column replicate: legal: whole"),
         ("model,dataset,error,metric\na,x,2,top1\na,y,3,top5\n", "holds the metrics top1, top5"),

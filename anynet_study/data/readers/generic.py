@@ -4,7 +4,8 @@ Classes come from folders or from a table; a table beside class folders may say 
 Where both could say the classes and do not agree, nothing is guessed.
 """
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -41,6 +42,8 @@ from anynet_study.data.source import parquet
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 
+#: What comes before the number of an image in its name.
+BEFORE_NUMBER = re.compile(r"(.*[^\W\d_])[\W_]*\d[\W\d_]*")
 #: Columns named in a message.
 SHOWN = 8
 
@@ -72,7 +75,7 @@ def _from_folders(
             return found
         if any(table.labels for table in tables):
             return _from_tables(source, root, tables, others)
-        raise UserError(f"{doubt}; {tables_told(tables, others)}")
+        raise UserError("; ".join([doubt, tables_told(tables, others), *classes_in_names(inner)]))
 
     return reader
 
@@ -459,6 +462,22 @@ def deeper(root: Folder) -> list[str]:
     if names.no_classes([folder.name for folder in holding]):
         return []
     return ["--layout class-folders takes these for classes, and folders in them for groups"]
+
+
+def classes_in_names(root: Folder) -> list[str]:
+    """Return what to do where names of images begin alike, as cat_001.jpg does: nothing else may
+    say their classes.
+    """
+    stems = [PurePosixPath(path).stem for path in root.images()]
+    begun = Counter(match[1] for stem in stems if (match := BEFORE_NUMBER.fullmatch(stem)))
+    likely = {name: count for name, count in begun.items() if count > 1}
+    if len(likely) < 2 or 2 * sum(likely.values()) < len(stems):
+        return []
+    told = ", ".join(some_of(f"{name} ({count})" for name, count in likely.items()))
+    return [
+        f"names of images begin with {told}: if these are their classes, move the images of each "
+        "into a folder of that name, or write a table with columns image and label beside them"
+    ]
 
 
 def _below_images(folder: Folder) -> list[str]:

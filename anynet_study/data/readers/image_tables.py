@@ -273,7 +273,7 @@ def _with_columns(
     header = table.names
     rest = [name for name in header if name != image]
     group = _unless_none(rest, choices.group_column, names.GROUP)
-    cells = dict(zip(header, table.columns(), strict=True))
+    cells = dict(zip(header, map(list, table.columns()), strict=True))
     split = _unless_none(rest, choices.split_column, names.SPLIT)
     if split is None and choices.split_column is None:
         split = next((name for name in rest if _are_parts(cells[name])), None)

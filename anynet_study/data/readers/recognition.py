@@ -246,7 +246,7 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
     hints = _unread(source) + likely
     if source.tree.holds_images():
         hints.append(_tables_told(source))
-        hints += generic.deeper(root)
+        hints += [*generic.deeper(root), *generic.classes_in_names(root)]
     elif not hints:
         hints.append(f"no file below it is called like an image ({', '.join(IMAGE_SUFFIXES)})")
     if inner := _recognised_folders(source, root):

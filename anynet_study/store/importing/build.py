@@ -17,9 +17,9 @@ from anynet_study.core.sheets import first_repeat, read_sheet
 from anynet_study.store.deduplicate import Arranged, arrange, split
 from anynet_study.store.exporting import checked_bundle
 from anynet_study.store.hdf5 import creating
-from anynet_study.store.importing.columns import ImportOptions, TableAccount
 from anynet_study.store.importing.described import Known, dataset_table, merged_models
 from anynet_study.store.importing.files import ImportedFile, stored_file
+from anynet_study.store.importing.options import ImportOptions, TableAccount
 from anynet_study.store.importing.predictions import predictions_file
 from anynet_study.store.importing.table import table_file, understand
 from anynet_study.store.integrity import refuse_wrong
@@ -78,7 +78,8 @@ def import_results(files: Files, out: Path, options: ImportOptions, known: Known
     if idle := set(files.labels) - {dataset for dataset, _ in files.predictions}:
         raise UserError(f"--labels: no --predictions on {min(idle)}")
     _check_target(out)
-    accounts = _make(files, out, options, known)  # and their records leave the memory
+    accounts = _make(files, out, options, known)
+    pa.default_memory_pool().release_unused()  # their records leave the memory
     return replace(report_of(out), accounts=accounts)
 
 

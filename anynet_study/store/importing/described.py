@@ -55,7 +55,7 @@ def read_sidecar(path: Path) -> Known:
     if "dataset" not in sheet.columns:
         raise UserError(f"{path}: has no column dataset")
     known: Known = {}
-    for place, cells in enumerate(zip(*sheet.columns.values(), strict=True), sheet.first_row):
+    for place, cells in zip(sheet.rows, zip(*sheet.columns.values(), strict=True), strict=True):
         said = zip(sheet.columns, cells, strict=True)
         try:
             row = DatasetRow(**{name: cell for name, cell in said if cell is not None})

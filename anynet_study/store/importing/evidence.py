@@ -2,81 +2,34 @@
 
 The evidence, in this order: values that no accuracy has; what a column is of others (their mean,
 their ranks); how its values lie beside those of columns that surely are accuracies (range, spread,
-whole numbers, correlation of ranks); and words of its name last.
+whole numbers, correlation of ranks); and words of its name last. What stays unclear is asked once,
+of all columns together, with options that can be pasted.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anynet_study.core.sheets import normal_form
+from anynet_study.core.errors import UserError, listed, some_of
+from anynet_study.core.sheets import Sheet, normal_form, quoted
+from anynet_study.store.importing.options import ImportOptions
+from anynet_study.store.importing.roles import Roles
+from anynet_study.store.importing.words import (
+    HARMONIC,
+    OF_DATASETS,
+    SUMMARIES,
+    Called,
+    Quantity,
+    said_by,
+    several_of,
+    words_of,
+)
 
-Kind = Literal["dataset", "description", "unclear"]
-Values = NDArray[np.float64]
-
-#: Words of amounts and of other measures than the error: a name with one is of no accuracies.
-NO_ACCURACY = {
-    *("params", "param", "parameter", "parameters", "flops", "gflops", "mflops", "macs", "gmacs"),
-    *("latency", "throughput", "runtime", "fps", "vram", "kwh", "co2", "loss", "nll", "ece"),
-    *("brier", "auc", "auroc", "recall", "precision", "iou", "miou", "psnr", "ssim", "fid", "mse"),
-    *("rmse", "mae", "mce", "perplexity", "f1", "kappa", "mcc", "std", "stdev", "stddev"),
-    *("stderr", "sem", "variance"),
-}
-#: Words of a spread over trainings; some are in names of datasets as well (SD-198).
-OF_SPREAD = {"std", "stdev", "stddev", "sd", "stderr", "sem", "se", "ci", "var", "variance"}
-SUMMARIES = {"average", "avg", "mean", "median", "overall", "all", "best", "worst", "total"}
-#: Words of descriptions of models: a name of such words alone, numbers apart, is of no dataset.
-DESCRIBING = {
-    *SUMMARIES,
-    *("tflops", "flop", "gflop", "mmacs", "madds", "mparams", "size", "resolution", "mb", "gb"),
-    *("kb", "mib", "sec", "secs", "seconds", "second", "time", "samples", "year", "date", "epoch"),
-    *("epochs", "lr", "batch", "dropout", "layers", "passes", "pct", "learning", "rate"),
-    *("momentum", "mem", "memory", "gpu", "gpus", "cpu", "hours", "cost", "seed", "runs", "steps"),
-    *("step", "iterations", "iters", "heads", "channels", "blocks", "downloads", "likes", "crop"),
-    *("citations", "interpolation", "unnamed", "number", "peak", "macts", "activations", "acts"),
-    *("energy", "power", "watts", "infer", "stride", "kernel", "depth", "width", "input", "px"),
-    *("img", "image", "images", "adds", "id", "index", "idx", "no", "nr", "n", "num", "order"),
-    *("version", "stem", "arch", "model", "weight", "weights", "decay", "wd", "mixup", "cutmix"),
-    *("smoothing", "droppath", "warmup", "ratio", "alpha", "beta", "gamma", "temperature", "ema"),
-    *("aug", "timestamp", "duration", "trial", "sampling", "forward", "per", "of", "wall", "clock"),
-    *("state", "k", "patch", "tokens", "count", "stars", "map", "rank", "ranking"),
-    *("ranks", "min", "max", "lower", "upper", "diff", "difference", "delta", "gap", "gain"),
-    *("drop", "improvement", "lo", "hi", "low", "high", "lcl", "ucl", "lb", "ub"),
-}
-#: Words of what is said of another column: cars_std, cars_rank beside cars.
-OF_A_COLUMN = DESCRIBING | NO_ACCURACY | OF_SPREAD
-#: Units, which say nothing beside other words.
-UNITS = {"m", "g", "k", "b", "mio", "s", "h", "cpu", "gpu", "ms"}
-#: The part of its images that an accuracy is of, the likelier one to be wanted first.
-PARTS = {
-    **dict.fromkeys(("test", "testing"), 0),
-    **dict.fromkeys(("val", "valid", "validation", "dev", "eval"), 1),
-    **dict.fromkeys(("train", "training", "trn"), 2),
-}
-#: Of trainings, or folds, of one dataset that are columns.
-OF_RUNS = {"run", "seed", "trial", "rep", "repeat", "replicate", "fold", "try", "attempt", "split"}
-#: Words of names of datasets: they tell which way round a table lies, and help a column whose
-#: values look like accuracies.
-OF_DATASETS = {
-    *("imagenet", "cifar", "svhn", "mnist", "coco", "dtd", "pets", "flowers", "cars", "aircraft"),
-    *("food", "sun", "caltech", "eurosat", "resisc", "objectnet", "sketch", "places", "inat"),
-    *("inaturalist", "stl", "cub", "dogs", "birdsnap", "kitti", "dmlab", "clevr", "dsprites"),
-    *("snorb", "camelyon", "pcam", "retinopathy", "voc", "ucf", "kinetics", "fer", "gtsrb"),
-    *("domainnet", "pacs", "vlcs", "officehome", "terraincognita", "isic", "ham", "aptos"),
-    *("celeba", "fmow", "wilds", "tinyimagenet", "oxford", "stanford", "omniglot", "textures"),
-}
-#: How arrows say that errors are meant, and accuracies; and how words do.
-ARROWS = {"↓": "error", "↑": "accuracy"}
-SAYS = {
-    "accuracy": re.compile(r"(?<![a-z])acc(uracy|uracies)?(?![a-z])"),
-    "error": re.compile(r"(?<![a-z])err(or|ors)?(?![a-z])"),
-}
-OF_TOP = re.compile(r"(?<![a-z])top_?[15](?![0-9])|per_class")
 #: Percent by which a printed mean may differ from the mean of printed values.
 ROUNDED = 0.06
 #: A median error above the first, where those of all others are below the second.
@@ -86,258 +39,234 @@ FAR, NEAR = 95.0, 50.0
 FEWEST_OF_RANKS, FEWEST_OF_MEANS, FEWEST_OF_FEW, FEWEST_OF_RHO = 5, 3, 12, 6
 #: A correlation with the others at which a column runs against them, agrees, and agrees closely.
 AGAINST, AGREES, CLOSELY = -0.85, 0.3, 0.6
-
-
-def words_of(name: str) -> list[str]:
-    """The words and numbers of a name.
-
-    >>> words_of("CIFAR10TestAccuracy200Epochs")
-    ['cifar', '10', 'test', 'accuracy', '200', 'epochs']
-    """
-    return re.findall(r"[^\W\d_]+|\d+", normal_form(name))
-
-
-def said_by(name: str) -> Literal["error", "accuracy"] | None:
-    """Return what the name of a column says that its values are."""
-    for arrow, quantity in ARROWS.items():
-        if arrow in name:
-            return "error" if quantity == "error" else "accuracy"
-    plain = "_".join(words_of(name))
-    found = [quantity for quantity, pattern in SAYS.items() if pattern.search(plain)]
-    return None if len(found) != 1 else "error" if found == ["error"] else "accuracy"
-
-
-def _called(name: str, forms: set[str]) -> Literal["accuracy", "description", "partly", ""]:
-    """Return what the words of a name say: all that it is, or that it is partly a description.
-
-    `forms` are the names of all columns in normal form.
-    """
-    words, tokens = _plain_words(name), normal_form(name).split("_")
-    is_value = said_by(name) is not None or OF_TOP.search(normal_form(name)) is not None
-    rests = [tokens[n:] for n in range(1, len(tokens)) if "_".join(tokens[:n]) in forms]
-    beside = any(set() < _plain_words("_".join(rest)) <= OF_A_COLUMN for rest in rests)
-    if beside or "±" in name or words & NO_ACCURACY or (is_value and words & OF_SPREAD):
-        return "description"
-    if is_value:
-        return "accuracy"
-    words = words - UNITS or words
-    if not name or (words & DESCRIBING and words <= DESCRIBING | PARTS.keys()):
-        return "description"
-    return "partly" if words & DESCRIBING else ""
-
-
-def _plain_words(name: str) -> set[str]:
-    """The words of a name without numbers; f1 and co2 are words."""
-    tokens = (*normal_form(name).split("_"), normal_form(name).replace("_", ""))
-    known = {token for token in tokens if token in NO_ACCURACY}
-    return known | {w for t in tokens[:-1] if t not in known for w in re.findall(r"[^\W\d_]+", t)}
+#: What people write for runs that failed.
+OF_FAILED = (-1, -9, -99, -999, -9999, 999, 9999, 99999)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The kind of a column, and the evidence."""
+    """What a column is, and the evidence, where it has to be told."""
 
-    kind: Kind
+    kind: Literal["dataset", "description", "unclear"]
     why: str = ""
 
 
 @dataclass(frozen=True)
-class _Column:
-    """A column, and what is compared of its values."""
+class _Columns:
+    """Columns of numbers, and what is compared of their values; all arrays are (columns,)."""
 
-    name: str
-    #: What its name says.
-    word: str
-    #: (models that are known,), and which these are.
-    values: Values
-    known: NDArray[np.bool_]
-    #: The share of values from 0 to the highest that there can be.
-    inside: float
-    median: float
-    largest: float
-    spread: float
-    distinct: int
-    whole: bool
+    called: list[Called]
+    #: What their names say: accuracy, description, partly a description, or "".
+    words: list[str]
+    #: How many values are known; the share of them from 0 to `top`; whether all others are marks of
+    #: runs that failed.
+    known: NDArray[np.int64]
+    inside: NDArray[np.float64]
+    marked: NDArray[np.bool_]
+    median: NDArray[np.float64]
+    largest: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    distinct: NDArray[np.int64]
+    whole: NDArray[np.bool_]
+    #: What each is of others in every row; "" nothing.
+    derived: list[str]
+    #: Those that surely are accuracies, or if there are none are likely to be; and the correlation
+    #: of each with the mean of these, by ranks; NaN where it is not known.
+    beside: NDArray[np.bool_]
+    rho: NDArray[np.float64]
+    #: The highest value that there can be; what values are, where it is said.
+    top: float
+    quantity: Quantity | None
 
-    @classmethod
-    def of(cls, name: str, word: str, values: Values, top: float) -> "_Column":
-        known = ~np.isnan(values)
-        there = values[known]
-        inside = float(((there >= 0) & (there <= top)).mean()) if len(there) else 1.0
-        some = there if len(there) else np.zeros(1)
-        told = float(np.median(some)), float(some.max()), float(some.std())
-        whole = bool((there % 1 == 0).all())
-        return cls(name, word, there, known, inside, *told, len(np.unique(there)), whole)
+
+def _compared(
+    frame: pd.DataFrame, top: float, declared: Collection[str], quantity: Quantity | None
+) -> _Columns:
+    """What is compared of the columns of a table (models, columns)."""
+    called = [Called.of(name) for name in frame]
+    forms = {normal_form(name) for name in frame if name}
+    words = [one.kind(forms) for one in called]
+    legal = (frame >= 0) & (frame <= top)
+    known = frame.notna().sum().to_numpy()
+    inside = legal.sum().to_numpy() / np.maximum(known, 1)
+    sure = np.array([name in declared for name in frame]) | [word == "accuracy" for word in words]
+    likely = np.array([word in ("", "partly") for word in words]) & (inside == 1)
+    means = np.array([bool(one.words & SUMMARIES) for one in called]) & (inside == 1)
+    beside = sure if sure.any() else likely
+    return _Columns(
+        called=called,
+        words=list(words),
+        known=known,
+        inside=inside,
+        marked=(legal | frame.isna() | frame.isin(OF_FAILED)).all().to_numpy(),
+        median=frame.median().to_numpy(),
+        largest=frame.max().to_numpy(),
+        spread=frame.std(ddof=0).to_numpy(),
+        distinct=frame.nunique().to_numpy(),
+        whole=((frame % 1 == 0) | frame.isna()).all().to_numpy(),
+        derived=_derived(frame.to_numpy().T, sure | likely | means, top),
+        beside=beside,
+        rho=_correlations(frame, beside),
+        top=top,
+        quantity=quantity,
+    )
+
+
+def _correlations(frame: pd.DataFrame, beside: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Of each column with the mean of the others that are `beside` it, by ranks."""
+    ranks = frame.rank(pct=True)
+    some = ranks.loc[:, beside]
+    own = ranks.where(np.broadcast_to(beside, ranks.shape))
+    count = -own.notna().sub(some.notna().sum(axis=1), axis=0)
+    mean = -own.fillna(0).sub(some.sum(axis=1), axis=0) / count.where(count > 0)
+    mean = mean.where(ranks.notna())
+    ranks = ranks.where(mean.notna())
+    few = (ranks.notna().sum() < FEWEST_OF_RHO) | (ranks.max() == ranks.min())
+    few |= mean.max() - mean.min() == 0
+    mine, other = ranks - ranks.mean(), mean - mean.mean()
+    size = np.sqrt((mine**2).sum() * (other**2).sum())
+    return np.asarray((mine * other).sum() / size.where(~few))
 
 
 def verdicts(
-    columns: Mapping[str, Values], top: float, declared: Collection[str], quantity: str | None
+    frame: pd.DataFrame, top: float, declared: Collection[str], quantity: Quantity | None
 ) -> dict[str, Verdict]:
-    """Return what each column of numbers (models,) is; those `declared` are datasets.
+    """Return what each column of numbers (models, columns) is; those `declared` are datasets.
 
     `top` is the highest value that there can be; `quantity` what values are, where it is said.
     """
-    forms = {normal_form(name) for name in columns if name}
-    found = {n: _Column.of(n, _called(n, forms), v, top) for n, v in columns.items()}
-    sure = [c for c in found.values() if c.name in declared or c.word == "accuracy"]
-    likely = [c for c in found.values() if c.word in ("", "partly") and c.inside == 1]
-    means = [c for c in found.values() if {*words_of(c.name)} & SUMMARIES and c.inside == 1]
-    together = {c.name for c in (*sure, *likely, *means)}
-    derived = _derived({name: columns[name] for name in columns if name in together}, top)
-    beside = {c.name: c for c in sure or likely}
-    ranks = pd.DataFrame(columns).rank(pct=True)
-    total, count = ranks[[*beside]].sum(axis=1), ranks[[*beside]].notna().sum(axis=1)
-    told = {}
-    for name, column in found.items():
-        if name in declared:
-            told[name] = Verdict("dataset")
-            continue
-        others = [c for c in beside.values() if c is not column]
-        own = ranks[name] if name in beside else 0 * ranks[name]
-        mean = (total - own.fillna(0)) / (count - own.notna() * (name in beside))
-        rho = _correlation(ranks[name], mean) if others else None
-        verdict = _verdict(column, derived.get(name, ""), others, rho, top, quantity)
-        if verdict.kind == "dataset" and rho is not None and rho <= AGAINST and len(others) > 1:
-            why = f"ranks models the other way round than the others (correlation {rho:.2f})"
-            verdict = Verdict("dataset", f"{why}: an error among accuracies? --error-columns")
-        told[name] = verdict
-    return told
+    columns = _compared(frame, top, declared, quantity)
+    return {
+        name: Verdict("dataset") if name in declared else _verdict(columns, place)
+        for place, name in enumerate(frame)
+    }
 
 
-def _verdict(
-    column: _Column,
-    derived: str,
-    others: list[_Column],
-    rho: float | None,
-    top: float,
-    quantity: str | None,
-) -> Verdict:
-    summary = bool(_plain_words(column.name) & (SUMMARIES | {"h", "hm", "harmonic"}))
-    weak = column.word == "partly"
-    if column.word == "description" or (others and column.inside < (1 if weak else 0.5)):
+def _verdict(of: _Columns, place: int) -> Verdict:
+    """What one column is."""
+    others = of.beside & (np.arange(len(of.called)) != place)
+    word, derived, alone = of.words[place], of.derived[place], not others.any()
+    failed = bool(of.marked[place] and of.inside[place] < 1)
+    least = 1.0 if word == "partly" and not failed else 0.5
+    if word == "description" or (not alone and of.inside[place] < least):
         return Verdict("description", derived)
     if derived:
-        return Verdict("description" if summary else "unclear", derived)
-    if column.inside < 1 and others and column.word != "accuracy":
-        return Verdict("unclear", f"has values outside 0 to {top:g}")
-    if column.word == "accuracy" or not others:
-        return Verdict("dataset")  # a value outside is refused by its row
-    like = _like(column, others, rho, top)
-    if not like and (against := _against(column, others, rho, top, quantity)):
-        return Verdict("description" if weak else "unclear", against)
-    if summary:
+        return Verdict("description" if _is_summary(of, place) else "unclear", derived)
+    verdict = Verdict("dataset")  # a value outside is refused by its row
+    if word != "accuracy" and not alone and not failed:
+        verdict = _by_values(of, place, others)
+    if verdict.kind == "dataset" and of.rho[place] <= AGAINST and others.sum() > 1:
+        why = f"ranks models the other way round than the others (correlation {of.rho[place]:.2f})"
+        return Verdict("dataset", f"{why}: an error among accuracies? --error-columns")
+    return verdict
+
+
+def _is_summary(of: _Columns, place: int) -> bool:
+    return bool(of.called[place].words & (SUMMARIES | HARMONIC))
+
+
+def _by_values(of: _Columns, place: int, others: NDArray[np.bool_]) -> Verdict:
+    """What a column is that nothing else says, by its values beside those of others."""
+    weak = of.words[place] == "partly"
+    if of.inside[place] < 1:
+        return Verdict("unclear", f"has values outside 0 to {of.top:g}")
+    like = _is_like(of, place, others)
+    if not like and (why := _against(of, place, others)):
+        return Verdict("description" if weak else "unclear", why)
+    if _is_summary(of, place):
         return Verdict("description", "called a mean")
-    if like or {*words_of(column.name)} & OF_DATASETS:
+    if like or {*words_of(of.called[place].name)} & OF_DATASETS:
         return Verdict("dataset")
     if weak:
-        far = column.largest < min(other.median for other in others) / 3
-        told = "called like a description, and its values do not decide"
-        return Verdict("description" if far else "unclear", told)
-    if others[0].word == "accuracy":
+        far = of.largest[place] < of.median[others].min() / 3
+        why = "called like a description, and its values do not decide"
+        return Verdict("description" if far else "unclear", why)
+    if of.words[int(others.argmax())] == "accuracy":
         return Verdict("unclear", "no word says accuracy, as in others")
     return Verdict("dataset")
 
 
-def _like(column: _Column, others: list[_Column], rho: float | None, top: float) -> bool:
+def _is_like(of: _Columns, place: int, others: NDArray[np.bool_]) -> bool:
     """Tell whether values lie, spread and rank models as those of columns that are accuracies
     do.
     """
-    medians = [other.median for other in others]
-    low, high = 0.2 * min(medians), max(2 * max(medians), 0.5 * top)
-    if _coarse(column, others):  # as depths and counts are
-        low, high = 0.5 * min(medians), 2.5 * max(medians)
-    return (
-        len(column.values) > 0
-        and low <= column.median <= high
-        and not _wide(column, others)
-        and (rho is None or rho >= AGREES)
-        and 2 * column.distinct > min(len(column.values), *(other.distinct for other in others))
+    low, high = of.median[others].min(), of.median[others].max()
+    coarse = _is_coarse(of, place, others)  # as depths and counts are
+    low, high = (0.5 * low, 2.5 * high) if coarse else (0.2 * low, max(2 * high, of.top / 2))
+    return bool(
+        low <= of.median[place] <= high
+        and not _is_wide(of, place, others)
+        and not of.rho[place] < AGREES
+        and 2 * of.distinct[place] > min(of.known[place], of.distinct[others].min())
     )
 
 
-def _coarse(column: _Column, others: list[_Column]) -> bool:
+def _is_coarse(of: _Columns, place: int, others: NDArray[np.bool_]) -> bool:
     """Tell whether a column holds whole numbers, and most others do not."""
-    return column.whole and 2 * sum(not other.whole for other in others) > len(others)
+    return bool(of.whole[place]) and bool(of.whole[others].mean() < 0.5)
 
 
-def _wide(column: _Column, others: list[_Column]) -> bool:
+def _is_wide(of: _Columns, place: int, others: NDArray[np.bool_]) -> bool:
     """Tell whether the values of a column spread far more than those of any other."""
-    return column.spread > 4 * max(other.spread for other in others) + 1e-9
+    return bool(of.spread[place] > 4 * of.spread[others].max() + 1e-9)
 
 
-def _correlation(ranks: "pd.Series[float]", mean: "pd.Series[float]") -> float | None:
-    """Of a column with the mean of the others' ranks; None of too few models, or of equal ones."""
-    both = np.isfinite(ranks) & np.isfinite(mean)
-    own, others = ranks[both], mean[both]
-    if len(own) < FEWEST_OF_RHO or np.ptp(own) == 0 or np.ptp(others) == 0:
-        return None
-    return float(np.corrcoef(own, others)[0, 1])
-
-
-def _against(
-    column: _Column, others: list[_Column], rho: float | None, top: float, quantity: str | None
-) -> str:
-    """Why a column may be no dataset; empty where nothing speaks against it."""
-    if not len(column.values):
+def _against(of: _Columns, place: int, others: NDArray[np.bool_]) -> str:
+    """Why a column may be no dataset; "" where nothing speaks against it."""
+    errors = 100 * (of.top - of.median if of.quantity == "accuracy" else of.median) / of.top
+    if errors[place] > FAR and errors[others].max() < NEAR:
+        told = f"its median error would be {errors[place]:.4g}%"
+        return f"{told}, on all others less than {NEAR:g}%"
+    most = int(np.where(others, of.median, -1).argmax())
+    if of.top > 1 and of.largest[place] <= 1 < of.median[most]:
+        least, name = of.largest[place], of.called[most].name
+        return f"has no value above {least:g}, {name} has up to {of.largest[most]:g}"
+    if of.known[place] < 3:
         return ""
-    medians = [other.median for other in others]
-    errors = [top - m if quantity == "accuracy" else m for m in (column.median, *medians)]
-    if errors[0] > FAR * top / 100 and max(errors[1:]) < NEAR * top / 100:
-        median = f"{100 * errors[0] / top:.4g}%"
-        return f"its median error would be {median}, on all others less than {NEAR:g}%"
-    if top > 1 and column.largest <= 1 and max(medians) > 1:
-        most = max(others, key=lambda other: other.median)
-        return f"has no value above {column.largest:g}, {most.name} has up to {most.largest:g}"
-    distinct, agrees = [other.distinct for other in others], rho is not None and rho >= AGREES
-    if len(column.values) < 3:
-        return ""
-    if column.distinct == 1 and min(distinct) > 1:
-        return f"{column.median:g} for all models"
-    if _coarse(column, others) and not (agrees and not column.word):  # printed without decimals
+    if of.distinct[place] == 1 < of.distinct[others].min():
+        return f"{of.median[place]:g} for all models"
+    agrees = of.rho[place] >= AGREES and not of.words[place]  # printed without decimals
+    if _is_coarse(of, place, others) and not agrees:
         return "whole numbers, others have decimals"
-    if len(column.values) >= FEWEST_OF_FEW and column.distinct < min(9, np.median(distinct) / 4):
-        return f"{column.distinct} values only"
-    if _wide(column, others) and rho is not None and AGAINST < rho < CLOSELY:
+    few = min(9, np.median(of.distinct[others]) / 4)
+    if of.known[place] >= FEWEST_OF_FEW and of.distinct[place] < few:
+        return f"{of.distinct[place]} values only"
+    if _is_wide(of, place, others) and AGAINST < of.rho[place] < CLOSELY:
         return "spreads far more than the others, and ranks models otherwise"
     return ""
 
 
-def _derived(columns: Mapping[str, Values], top: float) -> dict[str, str]:
-    """Return what a column is of others, in every row: ranks, or a mean, also of some side by
-    side.
+def _derived(table: NDArray[np.float64], some: NDArray[np.bool_], top: float) -> list[str]:
+    """Return what each of some rows of (columns, models) is of the others, for every model: ranks,
+    or a mean of all, or of two or more that are side by side.
     """
-    rounded = ROUNDED * top / 100
-    names = [*columns]
-    if not names:
-        return {}
-    table = np.array([*columns.values()])
-    table = table[:, ~np.isnan(table).any(axis=0)]
-    count, models = table.shape
-    found = dict.fromkeys(
-        _means(names, table, rounded), "the mean of the others, or of some side by side"
-    )
-    if models >= FEWEST_OF_MEANS and count > 2 and (table > 0).all():
-        inverse = 1 / table
+    found = [""] * len(table)
+    places = np.flatnonzero(some)
+    whole = table[places][:, ~np.isnan(table[places]).any(axis=0)]
+    count, models = whole.shape
+    rounded, counted = ROUNDED * top / 100, np.arange(1, models + 1)
+    of_means = _means(whole, rounded) if models > 1 and count > 2 else np.zeros(count, bool)
+    harmonic = np.zeros(count, bool)
+    if models >= FEWEST_OF_MEANS and count > 2 and (whole > 0).all():
+        inverse = 1 / whole
         of_all = (count - 1) / (inverse.sum(axis=0) - inverse)
-        of_pair = np.full_like(table, np.inf)
+        of_pair = np.full_like(whole, np.inf)
         of_pair[2:] = 2 / (inverse[:-2] + inverse[1:-1])
-        near = [abs(mean - table).max(axis=1) <= rounded for mean in (of_all, of_pair)]
-        harmonic = [names[place] for place in np.flatnonzero(near[0] | near[1])]
-        found = dict.fromkeys(harmonic, "the harmonic mean of others") | found
-    if models >= FEWEST_OF_RANKS:
-        counted = np.arange(1, models + 1)
-        ranks = [
-            (np.sort(v) == counted).all() or (np.sort(top - v) == counted).all() for v in table
-        ]
-        found |= {name: "ranks" for name, told in zip(names, ranks, strict=True) if told}
+        harmonic = np.minimum(*(abs(m - whole).max(axis=1) for m in (of_all, of_pair))) <= rounded
+    for place, values, mean, is_harmonic in zip(places, whole, of_means, harmonic, strict=True):
+        ranked = (np.sort(side) for side in (values, top - values))
+        if models >= FEWEST_OF_RANKS and any((side == counted).all() for side in ranked):
+            found[place] = "ranks"
+        elif mean:
+            found[place] = "the mean of the others, or of some side by side"
+        elif is_harmonic:
+            found[place] = "the harmonic mean of others"
     return found
 
 
-def _means(names: Sequence[str], table: Values, rounded: float) -> list[str]:
-    """Names of columns that are the mean of all others, or of two or more that are side by side."""
+def _means(table: NDArray[np.float64], rounded: float) -> NDArray[np.bool_]:
+    """Which rows are the mean of all others, or of two or more that are side by side."""
     count, models = table.shape
-    if models < 2 or count < 3:
-        return []
     others = (table.sum(axis=0) - table) / (count - 1)
     found = np.abs(others - table).max(axis=1) <= rounded
     sums = np.cumsum(np.pad(table, ((1, 0), (0, 0))), axis=0)
@@ -352,27 +281,79 @@ def _means(names: Sequence[str], table: Values, rounded: float) -> list[str]:
             if not len(first):
                 break
         found[place] = len(first) > 0
-    return [name for name, is_mean in zip(names, found, strict=True) if is_mean]
+    return np.asarray(found)
 
 
-def of_one_dataset(names: Sequence[str]) -> tuple[list[list[str]], dict[str, list[str]]]:
-    """Columns that are of one dataset each.
+def datasets_among(
+    sheet: Sheet, roles: Roles, options: ImportOptions, known: Collection[str]
+) -> tuple[list[str], list[str]]:
+    """The columns of a wide table that are datasets, and notes on the evidence.
 
-    Accuracies on parts of its images (train_acc, test_acc), the likelier part to be wanted first;
-    and by pattern, with # for the number, its trainings (Run 1, Run 2).
+    UserError, once, with all columns of which that is unclear.
     """
-    by_rest: dict[str, dict[str, int]] = {}
-    runs: dict[str, list[str]] = {}
-    for name in names:
-        words = words_of(name)
-        parts = [word for word in words if word in PARTS]
-        if len(parts) == 1:
-            rest = " ".join(word for word in words if word not in PARTS)
-            by_rest.setdefault(rest, {})[name] = PARTS[parts[0]]
-        for match in re.finditer(r"\d+", name):
-            before = words_of(name[: match.start()])[-1:]
-            if before and before[0].removesuffix("s") in OF_RUNS:
-                runs.setdefault(f"{name[: match.start()]}#{name[match.end() :]}", []).append(name)
-    several = (found for found in by_rest.values() if len({*found.values()}) > 1)
-    groups = [sorted(found, key=lambda name: found[name]) for found in several]
-    return groups, {pattern: found for pattern, found in runs.items() if len(found) > 1}
+    if options.datasets:
+        return [name for name in roles.others if name in options.datasets], []
+    values = {name: sheet.read_as_numbers(name) for name in roles.others}
+    values = {name: cells for name, cells in values.items() if np.isfinite(cells).any()}
+    if not values:
+        return [], []
+    frame = pd.DataFrame(values).replace(np.inf, np.nan)
+    declared = {*known, *options.errors}
+    sure = [frame[name].max() for name in frame if said_by(name)]
+    top = 1.0 if sure and options.unit is None and max(sure) <= 1 else options.top
+    found = verdicts(frame, top, declared, options.quantity or options.assumed)
+    candidates = [name for name in frame if found[name].kind != "description"]
+    if mixed := [name for name in candidates if np.isinf(values[name]).any()]:
+        try:
+            sheet.numbers(mixed[0])
+        except UserError as error:
+            more = f" (or all that are such: --ignore {quoted(mixed)})" if mixed[1:] else ""
+            raise UserError(f"{error}{more}") from None
+    datasets = [name for name in candidates if found[name].kind == "dataset"]
+    _ask(sheet.path, datasets, found, declared, options)
+    told = {name: verdict for name, verdict in found.items() if verdict.why}
+    is_none = {name: "" if name in datasets else "is no dataset: " for name in told}
+    return datasets, [f"{name} {is_none[name]}{verdict.why}" for name, verdict in told.items()]
+
+
+def _ask(
+    path: Path,
+    datasets: Sequence[str],
+    found: Mapping[str, Verdict],
+    declared: Collection[str],
+    options: ImportOptions,
+) -> None:
+    """UserError where columns may be no datasets, or are several times of one dataset."""
+    free = [name for name in datasets if name not in declared]
+    left = [name for name, verdict in found.items() if verdict.kind == "unclear"]
+    reasons: dict[str, list[str]] = {}
+    for name in left:
+        reasons.setdefault(found[name].why, []).append(name)
+    told = [f"{', '.join(some_of(names))} ({why})" for why, names in reasons.items()]
+    for group in several_of(free, "stem", "top", "runs"):
+        parts = sorted((one.part, one.name) for one in group if one.part is not None)
+        names = [name for _, name in parts]
+        if parts and parts[0][0] != parts[-1][0]:
+            told += [f"{listed(names)} (training, validation or test images of one dataset)"]
+            left += names[1:]
+    runs = [group for group in several_of(free, "runs") if group[0].runs]
+    trainings = [one.name for group in runs for one in group]
+    for group in runs:
+        names = [one.name for one in group]
+        told += [f"{listed(some_of(names))} (trainings or folds of one dataset)"]
+        left += [name for name in names if name not in left]
+    if not told:
+        return
+    kept = [name for name in datasets if name not in left]
+    if runs and {*left} == {*trainings}:
+        pattern = f"{options.quantity or 'accuracy'}={runs[0][0].runs}"
+        how = f"--map {quoted([pattern])} reads them as trainings, --dataset-columns "
+        how += f"{quoted([*kept, *trainings])} as datasets"
+    else:
+        chosen = kept or [name for name in found if name in left]
+        rest = [name for name in found if name in left and name not in chosen]
+        how = f"--dataset-columns {quoted(chosen)}"
+        how += f" --ignore {quoted(rest)} (or other names)" if rest else " (or other names)"
+    other = some_of(name for name, verdict in found.items() if verdict.kind == "description")
+    told += [f"descriptions: {', '.join(other)}"] if other else []
+    raise UserError(f"{path}: is each of these a dataset? {'; '.join(told)}; say which are: {how}")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from anynet_study.core.files import sha256_of
 from anynet_study.core.metrics import CURVES
-from anynet_study.store.importing.columns import TableAccount
+from anynet_study.store.importing.options import TableAccount
 from anynet_study.store.layout import COLUMNS
 from anynet_study.store.predictions import (
     Truth,

@@ -24,9 +24,9 @@ from anynet_study.core.sheets import (
     number,
     read_sheet,
 )
-from anynet_study.store.importing.columns import OF_ROWS
 from anynet_study.store.importing.described import Known
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
+from anynet_study.store.importing.roles import OF_ROWS
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import NO_PREDICTION
 from anynet_study.store.run_arrays import RunArrays
@@ -337,7 +337,7 @@ def _of_long(sheet: Sheet) -> PerExample:
     models, examples = sheet.names("model"), sheet.names(example)
     rows = pd.DataFrame({"model": models, "example": examples})
     if pair := first_repeat(rows):
-        row = sheet.first_row + pair[1]
+        row = sheet.rows[pair[1]]
         raise UserError(f"{path}: row {row}: a second prediction of one model on one example")
     name = "prediction" if "prediction" in sheet.columns else "correct"
     values: Any = sheet.columns[name]
@@ -353,7 +353,7 @@ def _of_long(sheet: Sheet) -> PerExample:
         given = pd.Series(sheet.columns[label], dtype=object)
         first = given.groupby(examples.codes).transform("first")
         if (differs := first != given).any():
-            row = sheet.first_row + int(differs.argmax())
+            row = sheet.rows[int(differs.argmax())]
             raise UserError(f"{path}: row {row}: another label than elsewhere of the same example")
         arrays[label] = given.groupby(examples.codes).first().to_numpy()
     return examples.categories.tolist(), arrays

@@ -1,9 +1,6 @@
 """Which way round the values of a table are, and on which scale: as errors in percent."""
 
-import re
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,67 +8,62 @@ from numpy.typing import NDArray
 
 from anynet_study.core.errors import UserError
 from anynet_study.core.sheets import quoted
-from anynet_study.store.importing.columns import ImportOptions, Quantity
-from anynet_study.store.importing.evidence import ARROWS, SAYS, said_by, words_of
-
-if TYPE_CHECKING:
-    from anynet_study.store.importing.table import Cells
+from anynet_study.store.importing.cells import Cells
+from anynet_study.store.importing.evidence import OF_FAILED, ROUNDED
+from anynet_study.store.importing.options import ImportOptions
+from anynet_study.store.importing.words import Called, Quantity, said_by, several_of
 
 #: What --error and --accuracy are called there.
 IN_PYTHON = " (in Python: accuracy=False or accuracy=True)"
 #: Errors in percent are rarely higher: most models err on most images.
 HIGH = 50.0
-#: Percent by which an accuracy and an error of one dataset may differ from 100 together.
-ROUNDED = 0.06
 
 
 def directions(
-    cells: "Cells", options: ImportOptions, quantity: Quantity | None
-) -> tuple["Cells", dict[str, Quantity], list[str]]:
+    cells: Cells, options: ImportOptions, quantity: Quantity | None
+) -> tuple[Cells, dict[str, Quantity], list[str]]:
     """The cells without errors that an accuracy repeats, what values are by dataset, and notes.
 
     As told, as `quantity` says (of a long table), or as names of columns say. Where none says it,
     it may be assumed. Raises UserError, naming the option that settles it, where it is unclear.
     """
-    names = [str(name) for name in cells.frame["dataset"].cat.categories]
+    names = cells.datasets
     if quantity is not None:
         return cells, dict.fromkeys(names, quantity), []
-    says = {name: said_by(name) for name in names}
     if options.errors:
         told: dict[str, Quantity] = dict.fromkeys(names, "accuracy")
         return cells, told | dict.fromkeys(options.errors, "error"), []
-    cells, twins = _without_twins(cells, says, options)
-    names = [name for name in names if name not in twins]
+    twins = _twins(cells, options)
+    cells = cells.without(twins)
+    says = {name: said_by(name) for name in cells.datasets}
     notes = [f"{name} is not read: {what}" for name, what in twins.items()]
-    said = {word for name in names if (word := says[name])}
-    general: Quantity | None = options.quantity
-    if general is not None and (odd := [n for n in names if says[n] not in (None, general)]):
-        raise UserError(_contradiction(cells, names, odd, general))
+    general = options.quantity
+    if general is not None and (odd := [n for n, s in says.items() if s not in (None, general)]):
+        raise UserError(_contradiction(cells, odd, general))
+    said = {word for word in says.values() if word}
+    errors = [name for name, word in says.items() if word == "error"]
     if len(said) == 2:
-        if silent := [name for name in names if says[name] is None]:
+        if silent := [name for name, word in says.items() if word is None]:
             raise UserError(
                 f"{cells.path}: some columns say accuracy, some error, and nothing says it of "
                 f"{', '.join(map(repr, silent))}; say which hold errors: --error-columns "
-                f"{quoted([name for name in names if says[name] == 'error'])}"
+                f"{quoted(errors)}"
             )
-        errors = ", ".join(name for name in names if says[name] == "error")
-        notes.append(f"errors, as their names say: {errors}; the others are accuracies")
-    elif general is None and not said:
-        general = options.assumed
-    default = general or next(iter(said), None)
+        notes.append(f"errors, as their names say: {', '.join(errors)}; the others are accuracies")
+    default = general or next(iter(said), options.assumed)
     if default is None:
         raise UserError(
             f"{cells.path}: nothing says whether the values of {names[0]!r} are errors or "
             f"accuracies; say so with --error or --accuracy{IN_PYTHON}"
         )
-    return cells, {name: says[name] or default for name in names}, notes
+    return cells, {name: word or default for name, word in says.items()}, notes
 
 
-def _contradiction(cells: "Cells", names: list[str], odd: list[str], told: Quantity) -> str:
+def _contradiction(cells: Cells, odd: Sequence[str], told: Quantity) -> str:
     says = "error" if told == "accuracy" else "accuracy"
     how = f"--{says} if all are"
-    if len(odd) < len(names):
-        errors = odd if says == "error" else [name for name in names if name not in odd]
+    if len(odd) < len(cells.datasets):
+        errors = odd if says == "error" else [name for name in cells.datasets if name not in odd]
         how = f"--error-columns {quoted(errors)} in place of --{told}, or leave out: --ignore "
         how += quoted(odd)
     return (
@@ -80,47 +72,33 @@ def _contradiction(cells: "Cells", names: list[str], odd: list[str], told: Quant
     )
 
 
-def _without_twins(
-    cells: "Cells", says: Mapping[str, Quantity | None], options: ImportOptions
-) -> tuple["Cells", dict[str, str]]:
-    """The cells without errors of which the accuracies are there too, and those, with why.
+def _twins(cells: Cells, options: ImportOptions) -> dict[str, str]:
+    """Errors of which the accuracies are there too (or the other way round), with why.
 
     UserError for an error and an accuracy on what seems to be one dataset that do not agree.
     """
-    datasets: dict[str, str] = {}
     twins: dict[str, str] = {}
-    frame = cells.frame
-    for name in says:
-        bare = name.casefold()
-        for pattern in SAYS.values():
-            bare = pattern.sub("", bare)
-        for arrow in ARROWS:
-            bare = bare.replace(arrow, "")
-        twin = datasets.setdefault(re.sub(r"[\W_]+", "", bare), name)
-        if twin == name or says[twin] == says[name]:
+    groups = several_of(cells.datasets, "stem", "part", "runs", "top")
+    pairs = [(first, other) for first, *others in groups for other in others]
+    values = cells.table(cells.frame["value"]) if pairs else pd.DataFrame()
+    for first, other in pairs:
+        if first.quantity == other.quantity:
             continue
-        values = frame.pivot_table("value", "model", "dataset", "mean", observed=True)
-        top = 1.0 if options.unit == "fraction" else 100.0
-        both = (values[twin] + values[name] - top).abs().max() if twin in values else np.nan
-        if not both <= ROUNDED * top / 100:
+        apart = (values[first.name] + values[other.name] - options.top).abs().max()
+        if not apart <= ROUNDED * options.top / 100:
             raise UserError(
-                f"{cells.path}: {twin!r} and {name!r} seem to be errors and accuracies on one "
-                f"dataset; leave one out with --ignore {quoted([name])}"
+                f"{cells.path}: {first.name!r} and {other.name!r} seem to be errors and accuracies "
+                f"on one dataset; leave one out with --ignore {quoted([other.name])}"
             )
-        out, kept = (twin, name) if options.quantity == (says[name] or "-") else (name, twin)
-        out, kept = (kept, out) if options.quantity == says[out] and says[out] else (out, kept)
-        twins[out] = f"with {kept} it is {top:g} everywhere"
-    if twins:
-        kept_rows = ~frame["dataset"].isin([*twins])
-        rest = frame[kept_rows].assign(
-            dataset=lambda f: f["dataset"].cat.remove_categories([*twins])
-        )
-        cells = replace(cells, frame=rest)
-    return cells, twins
+        wanted = [one for one in (first, other) if one.quantity == (options.quantity or "-")]
+        kept = (wanted or [first])[0]
+        out: Called = other if kept is first else first
+        twins[out.name] = f"with {kept.name} it is {options.top:g} everywhere"
+    return twins
 
 
 def in_error_percent(
-    cells: "Cells", says: Mapping[str, Quantity], wide: bool, options: ImportOptions
+    cells: Cells, says: Mapping[str, Quantity], wide: bool, options: ImportOptions
 ) -> NDArray[np.float64]:
     """The values as errors in percent.
 
@@ -129,27 +107,35 @@ def in_error_percent(
     """
     if options.unit is None:
         _check_percent(cells)
-    top = 1.0 if options.unit == "fraction" else 100.0
     values = cells.frame["value"].to_numpy(np.float64)
-    outside = np.flatnonzero((values < 0) | (values > top))
+    outside = np.flatnonzero((values < 0) | (values > options.top))
     if len(outside):
-        where = cells.where(cells.frame.index[outside[0]])
-        # Of a wide table every column of numbers is taken for a dataset.
-        name = str(cells.frame["dataset"].iloc[outside[0]])
-        hint = (
-            f"; a column that is no dataset is kept with --describe {quoted([name])} or left out "
-        )
-        hint = f"{hint}with --ignore {quoted([name])}" if wide else ""
-        raise UserError(f"{where}: {values[outside[0]]:g} is outside 0 to {top:g}{hint}")
-    percent = values * (100.0 / top)
-    accuracies = np.array(
-        [says[str(n)] == "accuracy" for n in cells.frame["dataset"].cat.categories]
-    )
-    turned = accuracies[cells.frame["dataset"].cat.codes.to_numpy()] if len(accuracies) else False
+        _refuse_outside(cells, outside, wide, options)
+    percent = values * (100.0 / options.top)
+    accuracies = np.array([says[name] == "accuracy" for name in cells.datasets], bool)
+    turned = accuracies[cells.frame["dataset"].cat.codes.to_numpy()]
     return np.asarray(np.where(turned, 100.0 - percent, percent), np.float64)
 
 
-def require_errors(cells: "Cells", errors: pd.DataFrame) -> None:
+def _refuse_outside(
+    cells: Cells, places: NDArray[np.intp], wide: bool, options: ImportOptions
+) -> None:
+    """UserError for values that no error has, which may mark runs that failed."""
+    frame = cells.frame.iloc[places]
+    value, dataset = frame["value"].iloc[0], str(frame["dataset"].iloc[0])
+    where = f"{cells.where(places[0])}: {value:g} is outside 0 to {options.top:g}"
+    if value in OF_FAILED:
+        same = frame[frame["value"] == value]
+        models = list(map(str, same["model"].unique()))
+        raise UserError(
+            f"{where}, in {len(same)} of {len(cells.frame)} cells: a mark of runs that failed? "
+            f"Leave these cells empty, or the models out: --ignore-rows {quoted(models)}"
+        )
+    hint = f"; a column that is no dataset is kept with --describe {quoted([dataset])} or left out "
+    raise UserError(f"{where}{hint}with --ignore {quoted([dataset])}" if wide else where)
+
+
+def require_errors(cells: Cells, errors: pd.DataFrame) -> None:
     """UserError where errors that nothing says to be such look like accuracies."""
     medians = errors.median()
     if medians.max() > HIGH:
@@ -160,10 +146,10 @@ def require_errors(cells: "Cells", errors: pd.DataFrame) -> None:
         )
 
 
-def _check_percent(cells: "Cells") -> None:
+def _check_percent(cells: Cells) -> None:
     """Raises UserError where some values look like fractions."""
-    by_dataset = cells.frame.groupby("dataset", observed=True)["value"]
-    largest = by_dataset.max()
+    values = cells.frame["value"]
+    largest = values.groupby(cells.frame["dataset"], observed=True).max()
     small = largest[(largest > 0) & (largest <= 1)]
     if len(small) and largest.max() <= 1:
         raise UserError(
@@ -177,32 +163,28 @@ def _check_percent(cells: "Cells") -> None:
             f"table? If all are percent: --percent; else leave one kind out with --ignore "
             f"{quoted(map(str, small.index))}, and read it as a table of its own"
         )
-    for _, values in by_dataset:
-        # 0.76 beside 71.2, with nothing in between.
-        low, high = values[(values > 0) & (values <= 1)], values[values > 1]
-        if low.empty or high.empty or high.min() < 10 * low.max():
+    fractions = values[(values > 0) & (values <= 1)]
+    for name, low in fractions.groupby(cells.frame["dataset"], observed=True):
+        high = values[(cells.frame["dataset"] == name) & (values > 1)]
+        if high.min() < 10 * low.max():  # with something in between
             continue
         least, most = max(0.8 * high.min(), high.median() / 3), 1.2 * high.max()
         alike = low[(100 * low > least) & (100 * low < most)]
         if len(alike):
-            where = cells.where(alike.index[0])
             raise UserError(
-                f"{where}: {alike.iloc[0]:g} beside values from {high.min():g} to "
-                f"{high.max():g}: fractions and percent in one column? If all are percent: "
-                f"--percent"
+                f"{cells.where(alike.index[0])}: {alike.iloc[0]:g} beside values from "
+                f"{high.min():g} to {high.max():g}: fractions and percent in one column? If all "
+                "are percent: --percent"
             )
 
 
-def measures_of_one(names: list[str]) -> list[str]:
+def measures_of_one(names: Sequence[str]) -> list[str]:
     """A note on datasets that are the top-1 and top-5 accuracies of one dataset."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        words = words_of(name)
-        if {"1", "5"} & {*words} and {"top", "acc", "accuracy", "err", "error"} & {*words}:
-            found.setdefault(" ".join(word for word in words if word not in "15"), []).append(name)
+    groups = several_of(names, "stem", "part", "runs", "quantity")
+    pairs = [[one.name for one in group if one.top] for group in groups]
     return [
         f"{' and '.join(pair)} are two measures on the same images: their correlation is none of "
         f"two datasets (--ignore {quoted(pair[1:])})"
-        for pair in found.values()
+        for pair in pairs
         if len(pair) == 2
     ]

@@ -12,19 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.core.errors import UserError
-from anynet_study.core.sheets import Cell, Sheet, normal_form, written
-from anynet_study.store.importing.columns import (
+from anynet_study.core.errors import UserError, some_of
+from anynet_study.core.sheets import Cell, Sheet, normal_form, quoted, written
+from anynet_study.store.importing.options import (
     AND,
     ANY,
     NUMBER,
     SIZES,
     ImportOptions,
-    Quantity,
     matched,
     require_columns,
 )
-from anynet_study.store.importing.evidence import OF_DATASETS, OF_SPREAD, words_of
+from anynet_study.store.importing.words import OF_DATASETS, OF_SPREAD, Quantity, words_of
 
 #: Columns of a run's record for it.
 RECORDED = ("error_std", "trainings")
@@ -35,12 +34,13 @@ _SPREAD_MARK = re.compile(r"±|\+/?-|\\pm")
 def shaped(sheet: Sheet, options: ImportOptions) -> tuple[Sheet, ImportOptions]:
     """The table with rows that are models or runs, and the options as they are of it.
 
-    UserError for columns that are not there, and for a table that seems to lie on its side.
+    UserError for columns that are not there, for a table that seems to lie on its side, and for
+    rows that seem to be headers.
     """
     if options.transpose or (options.transpose is None and _lies_on_its_side(sheet, options)):
         sheet = _transposed(sheet)
-    sheet, options = _with_sizes(sheet, options)
-    sheet, options = _by_pattern(sheet, options)
+    _refuse_headers(sheet, options)
+    sheet, options = _by_pattern(*_with_sizes(sheet, options))
     return _with_joined_model(_with_spreads_in_cells(sheet), options), options
 
 
@@ -50,15 +50,15 @@ def _lies_on_its_side(sheet: Sheet, options: ImportOptions) -> bool:
         return False
     first, *others = sheet.columns
     rows = [name for name in sheet.columns[first] if OF_DATASETS & {*words_of(str(name))}]
-    columns = [name for name in others if OF_DATASETS & {*words_of(name)}]
-    numbers = [name for name in others if not sheet.is_text(name)]
-    if 2 * len(rows) <= len(sheet) or columns or len(numbers) < len(others):
-        return False
-    raise UserError(
-        f"{sheet.path}: rows are called as datasets ({rows[0]}, ...) and columns are not "
-        f"({others[0]}, ...): --transpose reads rows as datasets and columns as models, "
-        "--no-transpose reads it as it is"
-    )
+    if 2 * len(rows) > len(sheet) and not any(
+        OF_DATASETS & {*words_of(name)} or sheet.is_text(name) for name in others
+    ):
+        raise UserError(
+            f"{sheet.path}: rows are called as datasets ({rows[0]}, ...) and columns are not "
+            f"({others[0]}, ...): --transpose reads rows as datasets and columns as models, "
+            "--no-transpose reads it as it is"
+        )
+    return False
 
 
 def _transposed(sheet: Sheet) -> Sheet:
@@ -67,23 +67,46 @@ def _transposed(sheet: Sheet) -> Sheet:
     names = [str(cell) for cell in sheet.columns[first]]
     if len({*names}) < len(names):
         raise UserError(f"{sheet.path}: --transpose: a name in column {first!r} is there twice")
-    cells = {name: [sheet.columns[m][row] for m in models] for row, name in enumerate(names)}
-    return Sheet(sheet.path, sheet.first_row, {"model": list(models), **cells}, sheet.notes)
+    rows = zip(*(sheet.columns[model] for model in models), strict=True)
+    cells = dict(zip(names, map(list, rows), strict=True))
+    return replace(sheet.of({"model": list(models), **cells}), rows=1 + np.arange(len(models)))
+
+
+def _refuse_headers(sheet: Sheet, options: ImportOptions) -> None:
+    """UserError for a row of texts alone where other rows have numbers: of units, or of a table
+    that follows.
+    """
+    numbers = {n: sheet.read_as_numbers(n) for n in sheet.columns if n not in options.ignore}
+    counted = [name for name, v in numbers.items() if np.isfinite(v).sum() > len(v) / 3]
+    if len(counted) < 2:
+        return
+    table = np.array([numbers[name] for name in counted])
+    texts = ~np.isfinite(table).any(axis=0) & (2 * np.isinf(table).sum(axis=0) > len(table))
+    for place in np.flatnonzero(texts).tolist():
+        cells = [column[place] for column in sheet.columns.values()]
+        model = str(cells[0] or "")
+        if model in options.ignore_rows:
+            continue
+        alike = len({sheet.columns[name][place] for name in counted} - {None}) == 1
+        what = "does another table begin there? Keep one in a file"
+        if place == 0 or alike:
+            what = "a second header, as of units, or a model of which all runs failed? Remove it"
+            what += f", or leave it out: --ignore-rows {quoted([model])}" if model else ""
+        raise UserError(
+            f"{sheet.path}: row {sheet.rows[place]} ({', '.join(some_of(map(str, cells)))}) has no "
+            f"number where other rows have numbers: {what}"
+        )
 
 
 def _with_sizes(sheet: Sheet, options: ImportOptions) -> tuple[Sheet, ImportOptions]:
     """Columns that --map parameters= and so on name, called as analyses know them."""
     sizes = {options.columns[size]: size for size in SIZES if size in options.columns}
-    if not sizes:
-        return sheet, options
     require_columns("--map", sheet.path, [*sizes], sheet.columns)
-    names = [sizes.get(name, name) for name in sheet.columns]
-    if len({*names}) < len(names):
-        twice = next(size for size in sizes.values() if names.count(size) > 1)
-        raise UserError(f"--map {twice}: {sheet.path} has a column {twice!r} already")
+    for theirs, ours in sizes.items():
+        if theirs != ours and ours in sheet.columns:
+            raise UserError(f"--map {ours}: {sheet.path} has a column {ours!r} already")
     rest = {ours: theirs for ours, theirs in options.columns.items() if ours not in SIZES}
-    columns = dict(zip(names, sheet.columns.values(), strict=True))
-    return replace(sheet, columns=columns, _numbers={}), replace(options, columns=rest)
+    return sheet.renamed(sizes), replace(options, columns=rest)
 
 
 def _with_joined_model(sheet: Sheet, options: ImportOptions) -> Sheet:
@@ -94,8 +117,7 @@ def _with_joined_model(sheet: Sheet, options: ImportOptions) -> Sheet:
     parts = [part.strip() for part in name.split(AND)]
     require_columns("--map", sheet.path, parts, sheet.columns)
     cells = zip(*(sheet.names(part) for part in parts), strict=True)
-    joined: list[Cell] = [AND.join(map(str, row)) for row in cells]
-    return replace(sheet, columns={name: joined, **sheet.columns})
+    return sheet.of({name: [AND.join(map(str, row)) for row in cells], **sheet.columns})
 
 
 def _by_pattern(sheet: Sheet, options: ImportOptions) -> tuple[Sheet, ImportOptions]:
@@ -104,36 +126,36 @@ def _by_pattern(sheet: Sheet, options: ImportOptions) -> tuple[Sheet, ImportOpti
     They are then the datasets; those that differ in the number that stands for a # are trainings of
     one dataset. UserError where it matches none, or two get one name.
     """
-    role = next(
-        (r for r in ("error", "accuracy") if {ANY, NUMBER} & {*options.columns.get(r, "")}), None
-    )
-    if role is None or options.columns[role] in sheet.columns:
+    for role in ("error", "accuracy"):
+        pattern = options.columns.get(role, "")
+        if {ANY, NUMBER} & {*pattern} and pattern not in sheet.columns:
+            break
+    else:
         return sheet, options
-    pattern = options.columns[role]
     found = {column: match for column in sheet.columns if (match := matched(pattern, column))}
     if not found:
         raise UserError(f"--map {role}={pattern}: {sheet.path} has no such column")
-    alone = options.dataset or sheet.path.stem
-    names = {column: match[0] or alone for column, match in found.items()}
-    rest = {ours: theirs for ours, theirs in options.columns.items() if ours != role}
+    names = {
+        column: match[0] or options.dataset or sheet.path.stem for column, match in found.items()
+    }
     quantity: Quantity = "error" if role == "error" else "accuracy"
     datasets = tuple(dict.fromkeys(names.values()))
+    rest = {ours: theirs for ours, theirs in options.columns.items() if ours != role}
     told = replace(options, columns=rest, datasets=datasets, quantity=quantity, dataset="")
     others = [column for column in sheet.columns if column not in found]
-    numbers = list(dict.fromkeys(match[1] for match in found.values()))
     if {*datasets} & {*others} or len({*found.values()}) < len(found):
         raise UserError(f"--map {role}={pattern}: {sheet.path} has two columns for one dataset")
+    numbers = list(dict.fromkeys(match[1] for match in found.values()))
     if numbers == [""]:
-        columns = {names.get(column, column): cells for column, cells in sheet.columns.items()}
-        return replace(sheet, columns=columns, _numbers={}), told
+        return sheet.renamed(names), told
     by_place = {(names[column], match[1]): column for column, match in found.items()}
     nothing: list[Cell] = [None] * len(sheet)
-    columns = {column: sheet.columns[column] * len(numbers) for column in others}
+    columns: dict[str, Sequence[Cell]] = {c: [*sheet.columns[c]] * len(numbers) for c in others}
     columns["replicate"] = [int(number) for number in numbers for _ in range(len(sheet))]
     for name in datasets:
         cells = (sheet.columns.get(by_place.get((name, n), ""), nothing) for n in numbers)
         columns[name] = [cell for part in cells for cell in part]
-    return replace(sheet, columns=columns, _numbers={}), told
+    return sheet.of(columns), told
 
 
 def _with_spreads_in_cells(sheet: Sheet) -> Sheet:
@@ -141,10 +163,12 @@ def _with_spreads_in_cells(sheet: Sheet) -> Sheet:
     found: dict[str, list[Cell]] = {}
     for name, cells in sheet.columns.items():
         marked = _SPREAD_MARK.search("\n".join(map(str, cells)))
-        spreads = [written(cell)[1] for cell in cells] if marked else [np.nan]
-        if f"{name}_std" not in sheet.columns and not np.isnan(spreads).all():
+        if marked is None or f"{name}_std" in sheet.columns:
+            continue
+        spreads = [written(cell)[1] for cell in cells]
+        if not np.isnan(spreads).all():
             found[f"{name}_std"] = [None if np.isnan(spread) else spread for spread in spreads]
-    return replace(sheet, columns={**sheet.columns, **found}) if found else sheet
+    return sheet.of({**sheet.columns, **found}) if found else sheet
 
 
 def told_of_spread(describing: Sequence[str], options: ImportOptions) -> str:
@@ -165,8 +189,7 @@ def spread_of(sheet: Sheet, dataset: str, options: ImportOptions) -> dict[str, N
     """
     if "std" not in options.columns:
         return {}
-    std = _numbers(sheet, options.columns["std"], dataset)
-    trainings = _numbers(sheet, options.columns["n"], dataset)
+    std, trainings = (_numbers(sheet, options.columns[role], dataset) for role in ("std", "n"))
     trainings = np.where(np.isnan(std) & np.isnan(trainings), 1, trainings)
     wrong = {
         "the standard deviation is negative": std < 0,
@@ -175,9 +198,9 @@ def spread_of(sheet: Sheet, dataset: str, options: ImportOptions) -> dict[str, N
     }
     for told, bad in wrong.items():
         if bad.any():
-            row = sheet.first_row + int(bad.argmax())
+            row = sheet.rows[int(bad.argmax())]
             raise UserError(f"{sheet.path}: row {row}, {dataset}: {told}")
-    std = np.where(trainings > 1, std, np.nan) * (100 if options.unit == "fraction" else 1)
+    std = np.where(trainings > 1, std, np.nan) * (100 / options.top)
     return dict(zip(RECORDED, (std, trainings.astype(np.int32)), strict=True))
 
 
