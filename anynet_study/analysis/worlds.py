@@ -30,8 +30,9 @@ Shape = Literal["normal", "skewed", "fanning", "guessing", "diverged"]
 #: What a world is to a claim: it is false there, true but by a hair, or plainly true, so that the
 #: share of right answers is measured.
 Role = Literal["false", "threshold", "true"]
-#: Resamples of a simulated study: fewer than a real one has, which moves no end by much.
-RESAMPLES = 400
+#: Resamples of a simulated study: fewer than a real one has, which moves no end by much; of more
+#: questions than `FEW_ASKED` together ends lie so far out that they take as many as the second.
+RESAMPLES, OF_MANY, FEW_ASKED = 400, 2_000, 8
 #: Architectures of which the truth of a shape is computed.
 MANY = 200_000
 SOURCE = "source"
@@ -103,7 +104,9 @@ def said_of(
 ) -> Told:
     """Draw a study, have an analysis say its claims, and judge those of the kind."""
     inputs = world.draw(np.random.default_rng([seed, 53]), setting)
-    said = claims_of(analyses, name, inputs, seed, world.say)
+    resamples = RESAMPLES if setting.targets <= FEW_ASKED else OF_MANY
+    options = Options(resamples=resamples, seed=seed)
+    said = claims_of(analyses, name, inputs, options, world.say)
     claims = [it for it in said if it.kind.name == kind.name]
     decided = [it for it in claims if it.answer not in ("undecided", "unknown")]
     wrong = sum(not world.true(claim, inputs) for claim in decided)
@@ -114,11 +117,11 @@ def claims_of(
     analyses: Mapping[str, Analysis[Any]],
     name: str,
     inputs: Inputs,
-    seed: int,
+    options: Options,
     say: Callable[[Study], Said] | None = None,
 ) -> list[Claim]:
     """All claims of an analysis, or of who says them, on one study; none without its table."""
-    study = Study("simulated", inputs, Options(resamples=RESAMPLES, seed=seed), analyses)
+    study = Study("simulated", inputs, options, analyses)
     said: Said = []
     if say is not None:
         said = say(study)
