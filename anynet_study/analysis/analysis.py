@@ -32,7 +32,7 @@ Replicates = Literal["mean", "first"]
 
 @dataclass(frozen=True)
 class Options:
-    """Which runs count, and how correlations and their intervals are computed."""
+    """Options that say which runs count, and how correlations and their intervals are computed."""
 
     method: Method = "spearman"
     #: Of the intervals, between 0 and 1.
@@ -173,7 +173,7 @@ class Analysis(Generic[S]):
 
 
 class Analysed:
-    """What analyses are made of: each table is computed when it is first asked for, and once."""
+    """A study as analyses see it: each table is computed when it is first asked for, and once."""
 
     def __init__(self, name: str, options: Options, analyses: Mapping[str, Analysis[Any]]) -> None:
         self.name, self.options, self.analyses = name, options, analyses

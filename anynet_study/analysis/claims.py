@@ -1,4 +1,4 @@
-"""What a study is said to show: claims, and the one place in which they become words.
+"""Claims: all that a study is said to show, and the one place in which they become words.
 
 An analysis says no text. It says claims (`Claim`): which question is answered of what, from which
 interval, corrected p or confidence set, and which sources of error those carry. The answer
@@ -91,7 +91,7 @@ class CorrectedP:
 
 @dataclass(frozen=True)
 class BestSet:
-    """Those of several that can be the best (`apr.can_be_largest`), in `together` questions."""
+    """The set of those that can be the best (`apr.can_be_largest`), in `together` questions."""
 
     #: Of the confidence set: names.
     can_be: tuple[str, ...]
@@ -182,7 +182,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Fact:
-    """What is recorded: its words, and the counts and names in them; no estimate of anything."""
+    """A recorded fact: its words, and the counts and names in them; no estimate of anything."""
 
     text: str
     told: Mapping[str, str | int] = field(default_factory=dict, hash=False)

@@ -171,7 +171,7 @@ class ImagePredictions:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inputs:
-    """What a study is read from: tables in memory here, a results store in `StoreInputs`.
+    """The inputs of a study: tables in memory here, a results store in `StoreInputs`.
 
     None, or nothing, is what a study does not have.
     """

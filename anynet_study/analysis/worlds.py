@@ -12,7 +12,7 @@ large population.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -30,11 +30,16 @@ Shape = Literal["normal", "skewed", "fanning", "guessing", "diverged"]
 #: What a world is to a claim: it is false there, true but by a hair, or plainly true, so that the
 #: share of right answers is measured.
 Role = Literal["false", "threshold", "true"]
-#: Resamples of a simulated study: fewer than a real one has, which moves no end by much.
-RESAMPLES = 400
+#: Resamples of a simulated study: fewer than a real one has, which moves no end by much; of more
+#: questions than `FEW_ASKED` together ends lie so far out that they take as many as the second.
+RESAMPLES, OF_MANY, FEW_ASKED = 400, 2_000, 8
 #: Architectures of which the truth of a shape is computed.
 MANY = 200_000
 SOURCE = "source"
+#: The mean error, and the standard deviation of errors, of normal shape, in percent.
+MIDDLE, SPREAD = 40.0, 4.0
+#: Of architectures that err like none of the others: their share, and standard deviations above.
+RARE: dict[Shape, tuple[float, float]] = {"guessing": (0.02, 8.0), "diverged": (0.03, 12.0)}
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,9 @@ def said_of(
 ) -> Told:
     """Draw a study, have an analysis say its claims, and judge those of the kind."""
     inputs = world.draw(np.random.default_rng([seed, 53]), setting)
-    said = claims_of(analyses, name, inputs, seed, world.say)
+    resamples = RESAMPLES if setting.targets <= FEW_ASKED else OF_MANY
+    options = Options(resamples=resamples, seed=seed)
+    said = claims_of(analyses, name, inputs, options, world.say)
     claims = [it for it in said if it.kind.name == kind.name]
     decided = [it for it in claims if it.answer not in ("undecided", "unknown")]
     wrong = sum(not world.true(claim, inputs) for claim in decided)
@@ -110,11 +117,11 @@ def claims_of(
     analyses: Mapping[str, Analysis[Any]],
     name: str,
     inputs: Inputs,
-    seed: int,
+    options: Options,
     say: Callable[[Study], Said] | None = None,
 ) -> list[Claim]:
     """All claims of an analysis, or of who says them, on one study; none without its table."""
-    study = Study("simulated", inputs, Options(resamples=RESAMPLES, seed=seed), analyses)
+    study = Study("simulated", inputs, options, analyses)
     said: Said = []
     if say is not None:
         said = say(study)
@@ -137,6 +144,7 @@ def settings(**axes: Sequence[Any]) -> tuple[Setting, ...]:
 #: The axes of what rests on errors alone.
 SIZES, TARGETS = (100, 12, 30, 300), (7, 1, 2, 20)
 SHAPES: tuple[Shape, ...] = ("normal", "skewed", "fanning", "guessing", "diverged")
+OF_ERRORS = settings(n=SIZES, targets=TARGETS, shape=SHAPES, weights=(False, True))
 
 
 def answers(*right: str) -> Callable[[Claim, Inputs], bool]:
@@ -162,11 +170,18 @@ def shaped(quality: Floats, own: Floats, r: float, shape: Shape, draw: Draw) -> 
         values = r * quality + np.sqrt(1 - r**2) * own
     if shape == "skewed":
         values = np.exp(0.8 * values) * 3
-    if shape in ("guessing", "diverged"):
-        share, up = (0.02, 8.0) if shape == "guessing" else (0.03, 12.0)
+    if shape in RARE:
+        share, up = RARE[shape]
         values = np.where(draw.random((n, own.shape[1])) < share, up + values / 10, values)
-    errors: Floats = 40 + 4 * values
+    errors: Floats = MIDDLE + SPREAD * values
     return errors
+
+
+def median_of(shape: Shape) -> float:
+    """The median of `shaped` errors, in percent."""
+    share, _ = RARE.get(shape, (0.0, 0.0))
+    value = float(stats.norm.ppf(0.5 / (1 - share)))
+    return MIDDLE + SPREAD * (3 * np.exp(0.8 * value) if shape == "skewed" else value)
 
 
 @cache
@@ -174,14 +189,25 @@ def r_for(rho: float, shape: Shape) -> float:
     """The r with which `shaped` errors have Spearman's rho in the population."""
     if shape in ("normal", "skewed"):
         return float(2 * np.sin(np.pi * rho / 6))
+    off = partial(_off, shape=shape, rho=rho)
+    return float(optimize.brentq(lambda r: off(r, 0.0), -0.999, 0.999, xtol=1e-4))
 
-    def off(r: float) -> float:
-        draw = np.random.default_rng(0)
-        quality, own = draw.normal(size=(2, MANY, 1))
-        values = shaped(quality, own, r, shape, draw)
-        return float(stats.spearmanr(quality[:, 0], values[:, 0]).statistic) - rho
 
-    return float(optimize.brentq(off, -0.999, 0.999, xtol=1e-4))
+@cache
+def noise_for(rho: float, lower: float, shape: Shape) -> float:
+    """The noise which, added to a normal quality, lowers Spearman's rho to `lower` from `rho`."""
+    if shape in ("normal", "skewed"):
+        return float(np.sqrt((r_for(rho, shape) / r_for(lower, shape)) ** 2 - 1))
+    off = partial(_off, r_for(rho, shape), shape=shape, rho=lower)
+    return float(optimize.brentq(off, 0.0, 10.0, xtol=1e-4))
+
+
+def _off(r: float, noise: float, shape: Shape, rho: float) -> float:
+    """By how much Spearman's rho of a noisy quality and `shaped` errors is above `rho`."""
+    draw = np.random.default_rng(0)
+    quality, own, added = draw.normal(size=(3, MANY, 1))
+    values = shaped(quality, own, r, shape, draw)
+    return float(stats.spearmanr((quality + noise * added)[:, 0], values[:, 0]).statistic) - rho
 
 
 def correlated(rhos: Sequence[float], setting: Setting, draw: Draw, alike: float = 0.5) -> Inputs:
@@ -213,7 +239,7 @@ def of_strata(n: int, draw: Draw) -> tuple[Floats, Floats]:
 
 
 def known_weights(weights: Floats | None) -> pd.DataFrame | None:
-    """What is known of architectures that have weights; None where they have none."""
+    """Return what is known of architectures that have weights; None where they have none."""
     if weights is None:
         return None
     return pd.DataFrame({"architecture": range(len(weights)), "weight": weights})

@@ -190,7 +190,7 @@ def print_summary(study: Study) -> None:
 
 
 def print_concerns(console: Terminal, found: Sequence[Concern]) -> None:
-    """What makes the answer worth less, the worst first; nothing where there is nothing."""
+    """Print what makes the answer worth less, the worst first; nothing where there is nothing."""
     if found:
         console.print("\nbefore the answer:", style="bold")
     for concern in found:

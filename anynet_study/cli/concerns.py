@@ -1,4 +1,4 @@
-"""What already makes the answer of a study under way worth little: for `status` and `serve`.
+"""Tell what already makes the answer of a study under way worth little: for `status` and `serve`.
 
 The engine knows the plan and what is recorded, the analysis what these are worth.
 """

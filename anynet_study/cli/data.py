@@ -31,7 +31,7 @@ limit = partial(opt, rich_help_panel="Splits and limits")
 
 @dataclass(frozen=True)
 class Reading:
-    """How a source is read: options of `add` and `inspect`, by the names of `data.Choices`."""
+    """Options of `add` and `inspect` for reading a source, by the names of `data.Choices`."""
 
     SECTIONS: ClassVar[Mapping[str, Sequence[str]]] = {
         "Layouts of known datasets": ("labels", "test_part", "patch_size", "classes_of"),

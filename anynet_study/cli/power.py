@@ -95,7 +95,7 @@ def power(
 
 
 def what_it_can_answer(sweep: "Sweep", architectures: int) -> str:
-    """How many of some simulated verdicts are yes, in a line; "" where most are, also of low ones.
+    """Tell in a line how many simulated verdicts are yes; "" where most are, also of low rhos.
 
     Studies are simulated, as by the command, with as much noise of training as single runs often
     have. It is a count: how many would be of endless studies is not told.

@@ -1,1 +1,1 @@
-"""What all rooms stand on, and which knows no study: errors, files, Arrow, metrics, sheets, SQL."""
+"""The ground of all rooms, which knows no study: errors, files, Arrow, metrics, sheets, SQL."""

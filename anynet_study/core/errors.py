@@ -1,4 +1,4 @@
-"""How commands end badly, each with its exit code, and what their one line of reason is made of."""
+"""Exceptions with which commands end, each with its exit code and its one line of reason."""
 
 import difflib
 import errno
@@ -75,7 +75,7 @@ def nearest(value: object, legal: Iterable[str]) -> str:
 
 
 def nearest_or_all(value: object, legal: Sequence[str], there: str = "legal: ") -> str:
-    """What to say of a name that is unknown: the legal one most like it, or else all of them.
+    """Tell of a name that is unknown the legal one most like it, or else all of them.
 
     `there` is written before all names, as in `; legal: mean, first`.
     """

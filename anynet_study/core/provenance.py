@@ -1,4 +1,4 @@
-"""Which code made a result."""
+"""The record of which code made a result."""
 
 import subprocess
 from functools import cache

@@ -133,7 +133,8 @@ def hold_out_mixed(
     `counts` (groups, classes) are images; `order` is the order in which groups are looked at.
     Iterative stratification (Sechidis, Tsoumakas and Vlahavas 2011): the class with the fewest
     images left to place is placed first, each group where most of that class are still wanted.
-    UserError for a class that only one group has.
+    UserError for a class that only one group has, and where no choice of groups leaves every class
+    on both sides.
     """
     for label, name in enumerate(classes):
         if (counts[:, label] > 0).sum() < 2:
@@ -142,10 +143,10 @@ def hold_out_mixed(
                 "a split; leave it out, or make the split yourself as folders"
             )
     held = _placed(counts, share, order)
-    for label, name in enumerate(classes):
+    for label in range(len(classes)):
         for side in (True, False):
-            if not counts[held == side, label].any():
-                _move_one(counts, held, label, side, name)
+            if not counts[held == side, label].any() and not _move_one(counts, held, label, side):
+                return np.flatnonzero(_nearest_legal(counts, held)).tolist()
     return np.flatnonzero(held).tolist()
 
 
@@ -169,15 +170,31 @@ def _placed(counts: Counts, share: float, order: Sequence[int]) -> NDArray[np.bo
     return held
 
 
-def _move_one(counts: Counts, held: NDArray[np.bool_], label: int, side: bool, name: str) -> None:
+def _move_one(counts: Counts, held: NDArray[np.bool_], label: int, side: bool) -> bool:
     """Move the smallest group of a class to the side that has none, if no class is lost by that."""
     sizes = counts.sum(axis=1)
     for group in sorted(np.flatnonzero(counts[:, label]), key=lambda g: (sizes[g], g)):
         rest = (held != side) & (np.arange(len(counts)) != group)
         if (counts[rest].sum(axis=0) > 0)[counts[group] > 0].all():
             held[group] = side
-            return
-    raise UserError(f"class {name!r} is in too few groups of images to be on both sides of a split")
+            return True
+    return False
+
+
+def _nearest_legal(counts: Counts, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Move as few groups as it takes for every class to be on both sides; UserError for none."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # seldom needed, and slow
+
+    has = (counts > 0).T.astype(float)
+    both = LinearConstraint(has, 1, has.sum(axis=1) - 1)
+    moved = np.where(held, -1, 1)  # to hold out a group, or no longer
+    found = milp(moved, constraints=both, integrality=np.ones(len(held)), bounds=Bounds(0, 1))
+    if found.x is None:
+        raise UserError(
+            "groups: no choice of them leaves images of every class on both sides of a split; "
+            "make the split yourself as folders, or leave out classes that few groups have"
+        )
+    return np.asarray(found.x > 0.5)
 
 
 def split_as(listing: Listing, path: Path) -> Listing:

@@ -85,7 +85,7 @@ ROUNDING = 1e-9
 
 
 class Variant(BaseModel):
-    """How a dataset is cut from a packed one (paper 1, sections 4.4 and 6.1.7).
+    """The rule by which a dataset is cut from a packed one (paper 1, sections 4.4 and 6.1.7).
 
     The keys apply in this order. `groups` makes the classes, and `classes` chooses among them, in
     both splits. `balanced`, `per_class`, `fraction` and `images` choose training images.

@@ -30,7 +30,7 @@ VALIDATION = {"validation", "fold"}
 
 @dataclass(frozen=True)
 class DatasetView:
-    """What a run trains and tests on. Indices are rows of the packed arrays, in order."""
+    """The images that a run trains and tests on. Indices are rows of packed arrays, in order."""
 
     dataset: PackedDataset
     classes: tuple[str, ...]

@@ -212,7 +212,7 @@ def ids_of(networks: Networks) -> list[str]:
 
 
 class Costs(NamedTuple):
-    """What a network costs: for one image, but for the bytes of training, which are of a batch."""
+    """The costs of a network for one image; the bytes of training are of a batch."""
 
     flops: int
     parameters: int

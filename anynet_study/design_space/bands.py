@@ -1,4 +1,4 @@
-"""Which networks a population may have: bands of complexity, and strata of them with weights."""
+"""The networks that a population may have: bands of complexity, and strata of them with weights."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How a population was made, in words: the facts in its record."""
+"""Tell in words how a population was made, from the facts in its record."""
 
 from collections.abc import Mapping
 from typing import Any

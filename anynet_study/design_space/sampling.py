@@ -78,7 +78,7 @@ class Space(Protocol):
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be sampled; the fields are `DesignSpace.sample`'s arguments, checked."""
+    """A request for a sample; the fields are `DesignSpace.sample`'s arguments, checked."""
 
     space: Space
     count: int

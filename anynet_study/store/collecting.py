@@ -73,7 +73,7 @@ class CollectReport:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a sweep says of its store; the fields are arguments of `collect`."""
+    """The statements of a sweep about its store; the fields are arguments of `collect`."""
 
     population: pa.Table
     datasets: pa.Table

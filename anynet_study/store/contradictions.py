@@ -1,4 +1,4 @@
-"""Where errors of a store are not what the predictions and labels beside them give."""
+"""Find errors of a store that are not those which the predictions and labels beside them give."""
 
 from collections.abc import Iterator
 

@@ -107,7 +107,7 @@ class EvaluationWriter(_Writer[EvaluationRecord]):
 
 @dataclass(frozen=True)
 class JournalRead(Generic[Record]):
-    """What a journal holds: every whole record, and what is wrong with the file, if anything."""
+    """The contents of a journal: every whole record, and what is wrong with the file, if any."""
 
     records: list[Record]
     problem: str | None
@@ -276,7 +276,7 @@ def _written_end(file: BufferedReader, start: int, problems: list[str]) -> int:
 
 @dataclass(frozen=True)
 class _Header:
-    """How a journal begins: with the schema of its records."""
+    """The beginning of a journal: with the schema of its records."""
 
     kind: RecordKind[Any]
     #: None if the header is damaged, or no schema.

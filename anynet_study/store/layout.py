@@ -1,4 +1,4 @@
-"""What a results store holds: an HDF5 file that any HDF5 reader understands.
+"""The layout of a results store: an HDF5 file that any HDF5 reader understands.
 
 `COLUMNS` is the one description of the columns of all tables: their types, what they mean, and
 which values are legal. Records and journals, what is written to a store and read from it, the check

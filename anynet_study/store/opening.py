@@ -293,7 +293,7 @@ def _check_values(
 
 
 def _check_runs(there: Objects, runs: Mapping[str, Any]) -> None:
-    """What columns of runs, and their arrays, say of each other."""
+    """Check what columns of runs, and their arrays, say of each other."""
     if not pc.all(pc.ascii_is_alnum(runs["run_id"]), min_count=0).as_py():
         raise LayoutError("/runs/run_id", "has texts that are not letters and digits alone")
     failed = arrow.among(runs["status"], ["failed"])

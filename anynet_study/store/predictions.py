@@ -1,4 +1,4 @@
-"""Where a results file keeps per-example predictions, and the true classes beside them."""
+"""The place of per-example predictions in a results file, and of the true classes beside them."""
 
 import hashlib
 import io

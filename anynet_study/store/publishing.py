@@ -1,4 +1,4 @@
-"""What of a store strangers get: what determines and explains results, and nothing private.
+"""The part of a store for strangers: what determines and explains results, nothing private.
 
 Left out are how and where jobs ran: launch options, names of hosts and with them those of journals,
 folders of absolute paths, names and passwords in addresses, and what looks like a key.

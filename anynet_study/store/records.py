@@ -1,4 +1,4 @@
-"""What a journal record is: one finished run, or one evaluation of a run on a further test set.
+"""The records of a journal: one finished run, or one evaluation of a run on a further test set.
 
 The typed records, which values make one, and `RECORDS`, the one table that journals, imported
 files and other stores are read into. A further column is a line of `layout.COLUMNS`, which says

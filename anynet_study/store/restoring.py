@@ -1,4 +1,4 @@
-"""What a results store has and no journal any more, and journals written again from it.
+"""Find what a results store has and no journal any more, and write journals again from it.
 
 Journals are the truth of a study; but a store has all that its records say, so where a folder of
 journals was lost or damaged, nothing has to be trained again.

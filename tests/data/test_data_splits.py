@@ -1,11 +1,12 @@
 """Splits: stratified, whole groups, a function of the seed; written down and made again."""
 
 import shutil
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from miniatures import save, write_miniature
 from typer.testing import CliRunner
@@ -119,13 +120,38 @@ def test_the_group_that_moves_is_the_smallest_by_which_no_class_is_lost(groups, 
         if 0 in classes[group] and classes[group] <= left:
             fit.append((sum(counts[group]), group))
     expected = held.copy()
-    if not fit:
-        with pytest.raises(UserError, match="class 'a' is in too few groups of images"):
-            _move_one(counts, held, 0, side, "a")
-    else:
+    if fit:
         expected[min(fit)[1]] = side
-        _move_one(counts, held, 0, side, "a")
+    assert _move_one(counts, held, 0, side) == bool(fit)
     assert held.tolist() == expected.tolist()
+
+
+@given(st.integers(2, 5), st.integers(0, 10**6))
+@settings(deadline=None)
+def test_a_split_is_found_where_there_is_one(groups, seed):
+    """All choices of groups are tried."""
+    draw = np.random.default_rng(seed)
+    counts = draw.integers(0, 3, (groups, 3)) * draw.integers(0, 2, (groups, 3))
+    counts[counts.sum(axis=1) == 0, 0] = 1  # no group is empty
+    counts[0, counts.sum(axis=0) == 0] = 1
+    has = counts > 0
+    choices = (np.array(it, bool) for it in product([0, 1], repeat=groups))
+    legal = [tuple(it) for it in choices if (has[it].any(axis=0) & has[~it].any(axis=0)).all()]
+    order = draw.permutation(groups).tolist()
+    if legal:
+        held = hold_out_mixed(counts, CLASSES, 0.3, order)
+        assert tuple(np.isin(np.arange(groups), held)) in legal
+    else:
+        with pytest.raises(UserError, match=r"one group of images only|no choice of them leaves"):
+            hold_out_mixed(counts, CLASSES, 0.3, order)
+
+
+def test_of_few_groups_a_split_is_found_by_moving_two():
+    counts = np.array([[1, 2, 0], [0, 2, 2], [1, 0, 0], [1, 0, 1]])
+    for order in permutations(range(4)):
+        held = hold_out_mixed(counts, CLASSES, 0.25, order)
+        assert counts[held].any(axis=0).all()
+        assert np.delete(counts, held, axis=0).any(axis=0).all()
 
 
 def test_a_class_in_one_group_cannot_be_on_both_sides():

@@ -127,7 +127,7 @@ def names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is read: options of every command that takes one, by their names in `load`."""
+    """Options of every command that reads a table, by their names in `load`."""
 
     #: By heading: the options that the help shows below it.
     SECTIONS: ClassVar[Mapping[str, Sequence[str]]] = {

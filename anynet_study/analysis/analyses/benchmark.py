@@ -1,4 +1,4 @@
-"""Which architectures are best over all targets? Their mean accuracy as a benchmark (paper 3)."""
+"""Rank architectures by their mean accuracy over all targets, as a benchmark (paper 3)."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""What analyses are built of: tables of several parts, room on a figure, phrases."""
+"""The parts that analyses are built of: tables of several parts, room on a figure, phrases."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

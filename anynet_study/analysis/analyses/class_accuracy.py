@@ -1,4 +1,4 @@
-"""Which classes are hard, and do the architectures differ on them? Accuracy class by class."""
+"""Tell which classes are hard, and whether the architectures differ on them, class by class."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What the sampled architectures, and the best of them, look like (paper 1, Figure A7; paper 5)."""
+"""Describe the sampled architectures, and the best of them (paper 1, Figure A7; paper 5)."""
 
 import math
 from collections.abc import Mapping

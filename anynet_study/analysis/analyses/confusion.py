@@ -1,4 +1,4 @@
-"""Which classes are taken for which? Confusion matrices, averaged over the architectures."""
+"""Tell which classes are taken for which: confusion matrices, averaged over the architectures."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ MOST_PAIRS = 100
 
 
 def confusion(study: Study) -> pd.DataFrame:
-    """How often the images of each class are taken for each other one, on every dataset."""
+    """Return how often the images of each class are taken for each other one, on every dataset."""
     parts: Parts = {(str(name),): partial(of_dataset, study, str(name)) for name in study.errors}
     return stacked(["dataset"], parts, study.progress)
 

@@ -1,4 +1,4 @@
-"""Which datasets agree on the ranking of the architectures (paper 1, section 4.2), how surely?"""
+"""Tell which datasets rank the architectures alike (paper 1, section 4.2), and how surely."""
 
 from functools import partial
 from typing import TYPE_CHECKING

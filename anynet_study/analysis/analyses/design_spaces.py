@@ -1,4 +1,4 @@
-"""Which design space is better? Error distributions of all models (Radosavovic et al. 2019)."""
+"""Tell which design space is better by the errors of all its models (Radosavovic et al. 2019)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,14 +1,27 @@
 """Does a nearer dataset carry over better? Distances of datasets against correlations (paper 3)."""
 
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import cholesky
+from scipy.spatial.distance import cdist
 
 from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analysis import Analysis, StudyFigure
+from anynet_study.analysis.claims import Claim, CorrectedP, Fact, Kind, Said, sources
 from anynet_study.analysis.plots import wording
-from anynet_study.analysis.study import Study
+from anynet_study.analysis.study import Inputs, Study
+from anynet_study.analysis.worlds import (
+    SOURCE,
+    Draw,
+    Setting,
+    World,
+    answers,
+    settings,
+    shaped,
+)
 from anynet_study.core.errors import DoesNotApplyError
 
 #: The distance that is compared, and the ends of its interval.
@@ -20,7 +33,7 @@ FEWEST, PERMUTATIONS = 6, 9_999
 def distance(study: Study) -> pd.DataFrame:
     """By pair of datasets the distance (FID without its bias) and the correlation of errors.
 
-    The nearest pair first. Whether the two go together over the pairs is in `attrs["remarks"]`.
+    The nearest pair first. Whether the two go together over the pairs is said beside it.
     """
     known = study.distances.rename(columns=DISTANCE)
     named = {*known["a"], *known["b"]}
@@ -38,7 +51,7 @@ def distance(study: Study) -> pd.DataFrame:
     table = table.drop(columns="pair").sort_values("distance", kind="stable", ignore_index=True)
     if table.empty:
         raise DoesNotApplyError(_none_between(named))
-    table.attrs = found.attrs | {"remarks": [over_pairs(table)]}
+    table.attrs = found.attrs
     return table[["source", "target", *DISTANCE.values(), "estimate", "low", "high", "n"]]
 
 
@@ -47,17 +60,63 @@ def _none_between(named: set[str]) -> str:
     return f"no distance is between two datasets of this study; there are those of {some}"
 
 
-def over_pairs(table: pd.DataFrame) -> str:
-    """In words: the rank correlation of distance and correlation over pairs, and its p-value."""
+OF_DATASETS = sources("architectures", "targets")
+NEARER_ALIKE = Kind(
+    name="nearer datasets rank alike",
+    speaks=OF_DATASETS,
+    words={
+        "opposite": "the nearer two datasets are, the more alike they rank architectures "
+        "({pairs} pairs, {p})",
+        "yes": "the nearer two datasets are, the less alike they rank architectures "
+        "({pairs} pairs, {p})",
+        "undecided": "it is undecided whether nearer datasets rank architectures more alike "
+        "({pairs} pairs, {p})",
+    },
+)
+
+
+def over_pairs(table: pd.DataFrame, level: float) -> Said:
+    """Tell whether distance and correlation go together over the pairs of datasets."""
     known = table.dropna(subset=["distance", "estimate"])
     if len(known) < FEWEST:
-        return f"{len(known)} pairs are too few to say whether nearer datasets agree more."
+        few = "{pairs} pairs are too few to say whether nearer datasets rank architectures alike"
+        return [Fact(few, {"pairs": len(known)})]
     rho, p = mantel(known)
     shown = f"p = {wording.number(p, 3)}" if p >= 0.001 else "p < 0.001"
-    return (
-        f"Over the {len(known)} pairs, distance and correlation have ρ = {wording.number(rho)} "
-        f"({shown}, permuting datasets). Below 0, nearer datasets rank more alike."
-    )
+    told: dict[str, str | int] = {"pairs": len(known), "p": f"{shown}, permuting datasets"}
+    evidence = CorrectedP(p, rho, OF_DATASETS, level=level)
+    return [Claim(NEARER_ALIKE, "datasets", evidence, told=told)]
+
+
+def of_places(alike: float) -> Callable[[Draw, Setting], Inputs]:
+    """Datasets at places in a plane: the part `alike` of what their errors share falls with the
+    distance, and the rest is of two factors, whatever the distance.
+    """
+
+    def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
+        count, n = setting.targets + 1, setting.n
+        names = [SOURCE, *(f"t{number}" for number in range(setting.targets))]
+        places, factors = draw.normal(size=(2, count, 2))
+        far = cdist(places, places)
+        factors /= np.linalg.norm(factors, axis=1, keepdims=True)
+        shared = alike * np.exp(-far) + (1 - alike) * factors @ factors.T
+        quality = draw.normal(size=(n, count)) @ cholesky(shared + 1e-6 * np.eye(count))
+        values = (2 * quality + draw.normal(size=(n, count))) / np.sqrt(5)
+        errors = shaped(np.zeros((n, 1)), values, 0.0, setting.shape, draw)
+        rows = [(names[a], names[b], *[far[a, b]] * 3) for a, b in combinations(range(count), 2)]
+        distances = pd.DataFrame(rows, columns=["a", "b", *DISTANCE])
+        return Inputs(errors=pd.DataFrame(errors, columns=names), distances=distances)
+
+    return draw_inputs
+
+
+PLACED = settings(n=(100, 12, 300), targets=(7, 3, 20), shape=("normal", "skewed", "diverged"))
+GOING_TOGETHER = (
+    World("no matter how far", "false", of_places(0.0), answers(), PLACED),
+    World("a hundredth falls with distance", "threshold", of_places(0.01), answers("opposite"),
+          PLACED),
+    World("all falls with distance", "true", of_places(1.0), answers("opposite"), PLACED[:1]),
+)  # fmt: skip
 
 
 def mantel(table: pd.DataFrame, seed: int = 0) -> tuple[float, float]:
@@ -114,5 +173,8 @@ DISTANCE_AND_CORRELATION = Analysis[Study](
     section="pairs",
     shown="folded",
     caption="Distance against correlation",
+    say=lambda study, table: over_pairs(table, study.options.level),
+    says={NEARER_ALIKE: GOING_TOGETHER},
+    topic="All pairs",
     note="The distance compares the features of the images, not their classes.",
 )

@@ -1,4 +1,4 @@
-"""What of an architecture drives its errors (paper 1, sections 4.4 and 6.2.2)?"""
+"""Tell what of an architecture drives its errors (paper 1, sections 4.4 and 6.2.2)."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -167,9 +167,9 @@ ALONG = (
 )
 SOME = ALONG[:2]
 DRIVING = (
-    World("nothing, even spread", "false", of_spread("even", 0.0), neither, SOME),
+    World("nothing, even spread", "false", of_spread("even", 0.0), neither, ALONG),
     World("nothing, spread U-shaped in depth", "false", of_spread("U", 0.0), neither, ALONG),
-    World("errors rise by a hair", "threshold", of_spread("even", 0.001), depth_only, SOME),
+    World("errors rise by a hair", "threshold", of_spread("even", 0.001), depth_only, ALONG),
     World("errors rise with depth, r 0.45", "true", of_spread("even", 0.7), depth_only, SOME),
 )
 
@@ -279,13 +279,13 @@ def left_out(study: Study) -> Said:
 
 
 def flipping_of(study: Study) -> Said:
-    """What the analysis says, without the forest, which is slow and of no claim."""
+    """Return the claims of the analysis, without the forest, which is slow and of no claim."""
     return flipping(tested(study))
 
 
 FLIPPING = (
-    World("nothing, even spread", "false", of_spread("even", 0.0), neither, SOME, flipping_of),
-    World("all errors rise with depth", "threshold", of_spread("fanning", 0.7), neither, SOME,
+    World("nothing, even spread", "false", of_spread("even", 0.0), neither, ALONG, flipping_of),
+    World("all errors rise with depth", "threshold", of_spread("fanning", 0.7), neither, ALONG,
           flipping_of),
     World("errors rise with depth, or fall", "true", of_spread("opposed", 1.5), depths, SOME[:1],
           flipping_of),

@@ -1,4 +1,4 @@
-"""What makes the answer of a study worth little, the worst first, and what to do about each.
+"""Tell what makes the answer of a study worth little, the worst first, and what to do about it.
 
 Every command and page that shows an answer shows this before it. It rests on the runs alone, so
 that it can be told of a study that still trains, and of a table of errors.

@@ -11,7 +11,7 @@ from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.apr.predictions import UNKNOWN
 from anynet_study.analysis.claims import Claim, CorrectedP, Fact, Kind, Said, sources
 from anynet_study.analysis.study import ImagePredictions, Inputs, Study
-from anynet_study.analysis.worlds import Draw, Setting, World, answers
+from anynet_study.analysis.worlds import Draw, Setting, World, answers, settings
 from anynet_study.core.errors import DoesNotApplyError
 
 #: The name of a dataset's own test set.
@@ -70,27 +70,34 @@ def told_apart(significance: pd.DataFrame, level: float) -> Said:
     """Return where the test images do not tell the best architecture apart from any of the next
     ones.
 
-    The p are corrected for all pairs of the table, whichever of them is the best.
+    The p are corrected for all pairs of a dataset, whichever of them is the best, and here for the
+    datasets that are asked about, too.
     """
     said: list[Claim | Fact] = []
-    for dataset, rows in significance.groupby("dataset", sort=False):
+    parts = dict(iter(significance.groupby("dataset", sort=False)))
+    for dataset, rows in parts.items():
         with_best = rows.loc[rows["a"] == rows["a"].iloc[0], "p_holm"]
-        evidence = CorrectedP(with_best.min(), 1.0, SEPARATES.speaks, level=level)
-        said.append(Claim(SEPARATES, str(dataset), evidence))
+        p = min(1.0, len(parts) * float(with_best.min()))
+        evidence = CorrectedP(p, 1.0, SEPARATES.speaks, len(parts), level)
+        said.append(Claim(SEPARATES, str(dataset), evidence, asked=len(parts)))
     return said
 
 
 def of_equal_networks(draw: Draw, setting: Setting, ahead: float = 0.0) -> Inputs:
-    """Ten networks that are often wrong on the same images, and as good but for one of them."""
-    hard = draw.normal(size=setting.images)
-    wrong = hard + draw.normal(size=(10, setting.images)) > 1.0 + ahead * np.eye(10, 1)
+    """Networks that are often wrong on the same images, and as good but for one of them."""
+    shape = (setting.targets, setting.n, setting.images)
+    hard = draw.normal(size=(setting.targets, 1, setting.images))
+    wrong = hard + draw.normal(size=shape) > 1.0 + ahead * np.eye(setting.n, 1)
     labels = np.arange(setting.images, dtype=np.uint16) % 10
     classes = np.where(wrong, (labels + 1) % 10, labels).astype(np.uint16)
 
     def predicted(dataset: str, test: str, names: list[str]) -> ImagePredictions:
-        return ImagePredictions(names, classes[[int(name[1:]) for name in names]], labels)
+        places = [int(name[1:]) for name in names]
+        return ImagePredictions(names, classes[int(dataset[1:])][places], labels)
 
-    errors = pd.DataFrame({"d": 100 * wrong.mean(axis=1)}, [f"a{place}" for place in range(10)])
+    datasets = [f"d{number}" for number in range(setting.targets)]
+    networks = [f"a{place}" for place in range(setting.n)]
+    errors = pd.DataFrame(100 * wrong.mean(axis=2).T, networks, datasets)
     return Inputs(errors=errors, predicted=predicted)
 
 
@@ -100,13 +107,13 @@ def not_separated(claim: Claim, _: Inputs) -> bool:
 
 
 ONE_AHEAD = partial(of_equal_networks, ahead=0.5)
-EQUALS = tuple(Setting(n=10, targets=1, images=images) for images in (200, 2_000, 10_000))
+EQUALS = settings(n=(10, 100, 300), targets=(1, 2, 7), images=(2_000, 200, 10_000))
 SEPARATING = (
     *(
-        World("ten networks of the same accuracy", role, of_equal_networks, not_separated, EQUALS)
+        World("networks of the same accuracy", role, of_equal_networks, not_separated, EQUALS)
         for role in ("false", "threshold")
     ),
-    World("one is ahead by 8 points", "true", ONE_AHEAD, answers("yes"), EQUALS[1:2]),
+    World("one is ahead by 8 points", "true", ONE_AHEAD, answers("yes"), EQUALS[:1]),
 )
 
 

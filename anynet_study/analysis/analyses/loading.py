@@ -160,7 +160,7 @@ def study_of(name: str, options: Options = Options(), **known: Any) -> Study:  #
 
 @dataclass(frozen=True)
 class DatasetOptions:
-    """What is asked of the parts that datasets have, and said of their test images."""
+    """Options that say which part of each dataset is asked for, and describe its test images."""
 
     #: The name of a source: all datasets are its targets that have no other part.
     roles: Roles | str | None = None

@@ -1,4 +1,4 @@
-"""What do the proxies say of targets in general, and would they, were they free of noise?"""
+"""Tell what proxies are worth for targets in general, measured and freed of noise."""
 
 from functools import cache
 
@@ -20,6 +20,7 @@ from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Inputs, Study
 from anynet_study.analysis.worlds import (
     MANY,
+    SIZES,
     SOURCE,
     Draw,
     Setting,
@@ -116,7 +117,7 @@ def holds_mean(claim: Claim, inputs: Inputs) -> bool:
     return holds(mean_rho())(claim, inputs)
 
 
-DRAWN = settings(n=(100, 30), targets=(7, 2, 3, 20), weights=(False, True))
+DRAWN = settings(n=SIZES, targets=(7, 2, 3, 20), weights=(False, True))
 AVERAGING = (
     World("r of targets is 0.5 ± 0.15", "threshold", of_random_targets, holds_mean, DRAWN),
 )

@@ -1,4 +1,4 @@
-"""Which dataset predicts a target, and what does choosing by it cost (paper 1, section 4.3)?"""
+"""Tell which dataset predicts a target, and what choosing by it costs (paper 1, section 4.3)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,19 +23,23 @@ from anynet_study.analysis.claims import Answer, BestSet, Claim, Fact, Interval,
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import Inputs, Study
 from anynet_study.analysis.worlds import (
-    SHAPES,
+    MIDDLE,
+    OF_ERRORS,
     SIZES,
     SOURCE,
-    TARGETS,
+    SPREAD,
     Draw,
     Setting,
+    Shape,
     World,
     answers,
     correlated,
     known_weights,
+    noise_for,
     of_strata,
     r_for,
     settings,
+    shaped,
 )
 from anynet_study.core.errors import DoesNotApplyError
 
@@ -207,12 +211,11 @@ NOISY = (
     *(Setting(icc=0.8, twice=twice) for twice in (16, 100)),
     Setting(icc=0.8, twice=100, shape="guessing"),
 )
-SPREAD = (*settings(n=SIZES, targets=TARGETS, shape=SHAPES), Setting(weights=True))
 SOME = (Setting(), Setting(n=30), Setting(targets=20), *NOISY[:4])
 CARRYING = (
-    World("rho 0.29 with every target", "false", of_targets(0.29), answers("no"), SPREAD),
+    World("rho 0.29 with every target", "false", of_targets(0.29), answers("no"), OF_ERRORS),
     World("rho 0.3 with every target", "threshold", of_targets(0.3), answers("yes"),
-          SPREAD + NOISY),
+          OF_ERRORS + NOISY),
     World("rho 0 with every target", "false", of_targets(0.0), answers("no"), SOME),
     World("rho 0.7 with every target", "true", of_targets(0.7), answers("yes"), SOME),
 )  # fmt: skip
@@ -223,11 +226,9 @@ def of_member(rho: float, ahead: float) -> Callable[[Draw, Setting], Inputs]:
 
     def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
         drawn = correlated([rho] * setting.targets, setting, draw)
-        member = drawn.errors[SOURCE]
-        kept = r_for(rho - ahead, setting.shape) / r_for(rho, setting.shape)
-        noise = member.std() * np.sqrt(1 / kept**2 - 1) * draw.normal(size=setting.n)
+        noise = noise_for(rho, rho - ahead, setting.shape) * draw.normal(size=setting.n)
         errors = drawn.errors.rename(columns={SOURCE: "half"})
-        errors.insert(0, SOURCE, member + noise)
+        errors.insert(0, SOURCE, errors["half"] + SPREAD * noise)
         targets = dict.fromkeys(errors.columns[2:], 50)
         return replace(
             drawn, errors=errors, roles=Roles(SOURCE, {SOURCE: 100, "half": 50}, targets)
@@ -236,11 +237,10 @@ def of_member(rho: float, ahead: float) -> Callable[[Draw, Setting], Inputs]:
     return draw_inputs
 
 
-FEW = settings(n=(100, 30), targets=(7, 2), shape=("normal", "skewed"))
 RAISING = (
-    World("ahead by 0.04", "false", of_member(0.7, 0.04), answers("no"), FEW),
-    World("ahead by 0.05", "threshold", of_member(0.7, 0.05), answers("yes"), FEW),
-    World("ahead by 0.15", "true", of_member(0.7, 0.15), answers("yes"), FEW[:1]),
+    World("ahead by 0.04", "false", of_member(0.7, 0.04), answers("no"), OF_ERRORS),
+    World("ahead by 0.05", "threshold", of_member(0.7, 0.05), answers("yes"), OF_ERRORS),
+    World("ahead by 0.15", "true", of_member(0.7, 0.15), answers("yes"), OF_ERRORS[:1]),
 )
 
 
@@ -367,16 +367,13 @@ def of_family(ahead: float, rho: float = 0.6) -> Callable[[Draw, Setting], Input
         hub, weights = draw.normal(size=(setting.n, 1)), None
         if setting.weights:
             hub, weights = of_strata(setting.n, draw)
-        rhos = np.array([rho, *[rho - ahead] * 3])
-        r = np.sqrt([r_for(abs(it), "normal") for it in rhos]) * np.sign(rhos)
-        values = [r * hub + np.sqrt(1 - r**2) * draw.normal(size=(setting.n, 4))]
-        to_target = np.sqrt(r_for(abs(rho), "normal"))
+        to_target = np.sqrt(r_for(rho, setting.shape))
+        r = np.array([r_for(it, setting.shape) for it in (rho, *[rho - ahead] * 3)]) / to_target
+        members = r * hub + np.sqrt(1 - r**2) * draw.normal(size=(setting.n, 4))
         own = draw.normal(size=(setting.n, setting.targets))
-        values.append(to_target * hub + np.sqrt(1 - to_target**2) * own)
-        both = np.hstack(values)
-        both = np.exp(0.8 * both) if setting.shape == "skewed" else both
         targets = [f"t{number}" for number in range(setting.targets)]
-        errors = pd.DataFrame(40 + 4 * both, columns=[*names, *targets])
+        both = [MIDDLE + SPREAD * members, shaped(hub, own, to_target, setting.shape, draw)]
+        errors = pd.DataFrame(np.hstack(both), columns=[*names, *targets])
         counts = dict(zip(names, (100, 50, 25, 10), strict=True))
         roles = Roles(SOURCE, counts, dict.fromkeys(targets, 50))
         return Inputs(errors=errors, roles=roles, architectures=known_weights(weights))
@@ -394,18 +391,19 @@ def nobody(claim: Claim, _: Inputs) -> bool:
     return False
 
 
-EQUALS = settings(
-    n=(100, 12, 30), targets=(2, 7), shape=("normal", "skewed"), weights=(False, True)
-)
-ONE = (Setting(targets=2), Setting(n=30, targets=2))
+#: Where errors fan out by what a member does not hold, what is true of it is not known.
+EVEN: tuple[Shape, ...] = ("normal", "skewed", "guessing", "diverged")
+OF_FAMILY = settings(n=SIZES, targets=(2, 1, 7, 20), shape=EVEN, weights=(False, True))
+ONE = OF_FAMILY[:2]
 BEING_BEST = (
-    World("four equal proxies", "false", of_family(0.0), nobody, EQUALS),
-    World("the first ahead by 0.001", "threshold", of_family(0.001), names_first, ONE),
+    World("four equal proxies", "false", of_family(0.0), nobody, OF_FAMILY),
+    World("the first ahead by 0.001", "threshold", of_family(0.001), names_first,
+          OF_FAMILY),
     World("the first ahead by 0.3", "true", of_family(0.3, 0.7), names_first, ONE),
-)
+)  # fmt: skip
 BEING_USEFUL = (
-    World("rho 0.29 of all", "false", of_family(0.0, 0.29), answers("no"), EQUALS),
-    World("rho 0.3 of all", "threshold", of_family(0.0, 0.3), answers("yes"), ONE),
+    World("rho 0.29 of all", "false", of_family(0.0, 0.29), answers("no"), OF_FAMILY),
+    World("rho 0.3 of all", "threshold", of_family(0.0, 0.3), answers("yes"), OF_FAMILY),
     World("rho 0.7 of all", "true", of_family(0.0, 0.7), answers("yes"), ONE),
 )
 

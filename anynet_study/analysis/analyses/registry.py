@@ -171,6 +171,7 @@ TOPICS = {
     "Drivers": "drivers",
     "Training": "training",
     "Training noise": "noise",
+    "All pairs": "pairs",
     "Further test sets": "shifts",
     "The best": "images",
 }
@@ -178,7 +179,7 @@ TOPICS = {
 
 @dataclass(frozen=True)
 class TopicFindings:
-    """What was found on one topic, and the section of a page that shows it."""
+    """The findings on one topic, and the section of a page that shows it."""
 
     topic: str
     section: str

@@ -1,4 +1,4 @@
-"""What the scripts of `analysis/` share: arguments from the command line, and what they write."""
+"""The common part of the scripts of `analysis/`: arguments, and the files that they write."""
 
 import inspect
 import sys

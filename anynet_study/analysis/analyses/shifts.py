@@ -15,7 +15,7 @@ from anynet_study.analysis.analysis import MOST_PANELS, Analysis, StudyFigure, c
 from anynet_study.analysis.apr.simultaneous import bonferroni
 from anynet_study.analysis.claims import Claim, Fact, Interval, Kind, Said, sources
 from anynet_study.analysis.study import SHIFT, Inputs, Study
-from anynet_study.analysis.worlds import Draw, Setting, World, answers, correlated
+from anynet_study.analysis.worlds import SHAPES, Draw, Setting, World, answers, correlated
 from anynet_study.core.errors import DoesNotApplyError, UserError, listed, some_of
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ TESTED = (
             (300, 7, 50_000), (300, 2, 200),
         )
     ),
-    Setting(images=2_000, shape="skewed"),
+    *(Setting(images=2_000, shape=shape) for shape in SHAPES[1:]),
 )  # fmt: skip
 HOLDING = (
     World("rho 0.29 of true accuracies", "false", of_test_images(0.29, 5), answers("no"), TESTED),
@@ -240,14 +240,14 @@ HOLDING = (
         "threshold",
         of_test_images(0.3, 5),
         answers("yes"),
-        TESTED[:5],
+        TESTED,
     ),
     World("rho 0.9 of true accuracies", "true", of_test_images(0.9, 5), answers("yes"), TESTED[:3]),
 )
 CHANGING = (
     World("one distribution", "false", of_test_images(0.9, 0), answers(), TESTED),
     World("0.01 points less", "threshold", of_test_images(0.9, -0.01), answers("opposite"),
-          TESTED[:3]),
+          TESTED),
     World("5 points less", "true", of_test_images(0.9, -5), answers("opposite"), TESTED[:3]),
 )  # fmt: skip
 

@@ -1,8 +1,7 @@
-"""How long, and how, to train (paper 1, sections 6.1 and 6.2, Figures 6 and A1 to A6)?"""
+"""Tell how, and how long, to train (paper 1, sections 6.1 and 6.2, Figures 6 and A1 to A6)."""
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +12,24 @@ from numpy.typing import NDArray
 from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analyses.building import Parts, stacked, with_averages
 from anynet_study.analysis.analysis import Analysis, StudyFigure
+from anynet_study.analysis.apr.options import Floats
 from anynet_study.analysis.claims import Claim, Fact, Interval, Kind, Said, sources
 from anynet_study.analysis.plots import wording
 from anynet_study.analysis.study import ONE_RECIPE, Inputs, Study
 from anynet_study.analysis.worlds import (
+    MIDDLE,
+    SHAPES,
+    SIZES,
+    SPREAD,
     TARGETS,
     Draw,
     Setting,
     World,
     answers,
     correlated,
+    median_of,
     settings,
+    shaped,
 )
 from anynet_study.core.errors import DoesNotApplyError
 
@@ -174,7 +180,7 @@ def keeping(again: bool) -> tuple[World, ...]:
         return int(claim.told["epoch"]) >= 2
 
     first = first_kept(0.95, again)
-    over = settings(n=(100, 30), targets=(3, 1, 7))
+    over = settings(n=SIZES, targets=(3, 1, 7, 20))
     name, draw = f"kept from epoch {first} of 10 on", of_curves(again)
     return (
         World(name, "false", draw, not_too_early, over),
@@ -276,44 +282,60 @@ def changed(table: pd.DataFrame, by: str) -> Said:
     return said
 
 
-def of_two_recipes(rho: float, moved: float) -> Callable[[Draw, Setting], Inputs]:
-    """Errors that correlate by rho under two recipes; of the changes the median is `moved`."""
+#: Draws the errors of a dataset under two recipes: two columns.
+TwoRecipes = Callable[[Draw, Setting], Floats]
+
+
+def ranked_alike(rho: float) -> TwoRecipes:
+    """Errors without the noise of training correlate by rho under two recipes."""
+    return lambda draw, setting: correlated([rho], setting, draw).errors.to_numpy()
+
+
+def changed_by(moved: float) -> TwoRecipes:
+    """Half of the errors change by less than `moved` under another recipe, whatever the shape."""
+
+    def draw_errors(draw: Draw, setting: Setting) -> Floats:
+        quality, own = draw.normal(size=(2, setting.n, 1))
+        change = shaped(quality, own, 0.0, setting.shape, draw) - median_of(setting.shape) + moved
+        before = MIDDLE + SPREAD * quality
+        return np.hstack([before, before + change])
+
+    return draw_errors
+
+
+def of_datasets(errors: TwoRecipes) -> Callable[[Draw, Setting], Inputs]:
+    """Datasets whose errors under two recipes are drawn alike."""
 
     def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
-        first, second = {}, {}
-        for number in range(setting.targets):
-            base = setting.shape if setting.shape in ("normal", "skewed") else "normal"
-            drawn = correlated([rho], replace(setting, shape=base), draw).errors.to_numpy()
-            change = drawn[:, 1] - drawn[:, 0]
-            if setting.shape == "diverged":
-                change = np.where(draw.random(setting.n) < 0.03, 30.0, change)
-            first[f"t{number}"] = drawn[:, 0]
-            second[f"t{number}"] = drawn[:, 0] + change + moved
-        return Inputs(errors=pd.DataFrame(first), recipes={"other": pd.DataFrame(second)})
+        drawn = {f"t{number}": errors(draw, setting) for number in range(setting.targets)}
+        first, second = (
+            pd.DataFrame({name: both[:, at] for name, both in drawn.items()}) for at in (0, 1)
+        )
+        return Inputs(errors=first, recipes={"other": second})
 
     return draw_inputs
 
 
-CHANGES = settings(n=(100, 12, 300), targets=TARGETS)
-NEWLY_DIVERGED = Setting(n=12, shape="diverged")
+CHANGES = (*settings(n=SIZES, targets=TARGETS, shape=SHAPES), Setting(n=12, shape="diverged"))
+NOISY = (Setting(icc=0.5), Setting(n=300, icc=0.8))
 
 
 def worlds_of(
-    draw_of: Callable[[float, float], Callable[[Draw, Setting], Inputs]],
-    over: tuple[Setting, ...],
+    draw_of: Callable[[TwoRecipes], Callable[[Draw, Setting], Inputs]], over: tuple[Setting, ...]
 ) -> dict[Kind, tuple[World, ...]]:
-    """The worlds of two versions of errors, as `draw_of` draws them."""
-    hair, some = (*over, NEWLY_DIVERGED), over[:2]
+    """The worlds of two versions of errors, as `draw_of` makes inputs of them."""
+    some, also_noisy = over[:2], over + NOISY
     alike = (
-        World("rho 0.29", "false", draw_of(0.29, 0.0), answers("no"), over),
-        World("rho 0.3", "threshold", draw_of(0.3, 0.0), answers("yes"), some),
-        World("rho 0.7", "true", draw_of(0.7, 0.0), answers("yes"), some),
+        World("rho 0.29", "false", draw_of(ranked_alike(0.29)), answers("no"), also_noisy),
+        World("rho 0.3", "threshold", draw_of(ranked_alike(0.3)), answers("yes"), also_noisy),
+        World("rho 0.7", "true", draw_of(ranked_alike(0.7)), answers("yes"), some),
     )
     less = (
-        World("half err less", "false", draw_of(0.7, 0.0), answers(), over),
-        World("half and a hair err less", "threshold", draw_of(0.7, -0.01), answers("yes"), some),
-        World("many err less", "true", draw_of(0.7, -2.0), answers("yes"), hair),
-    )
+        World("half err less", "false", draw_of(changed_by(0.0)), answers(), over),
+        World("half and a hair err less", "threshold", draw_of(changed_by(-0.01)), answers("yes"),
+              over),
+        World("many err less", "true", draw_of(changed_by(-2.0)), answers("yes"), some),
+    )  # fmt: skip
     return {RANKS_ALIKE: alike, MOST_ERR_LESS: less}
 
 
@@ -457,7 +479,7 @@ RECIPES = Analysis[Study](
         against("metrics", "Top-5 against top-1 errors", "Top-5 against top-1 errors.", METRIC),
     ),
     say=lambda study, table: changed(table[table["compared"] == RECIPE], "version"),
-    says=worlds_of(of_two_recipes, CHANGES),
+    says=worlds_of(of_datasets, CHANGES),
     topic="Training",
     section="training",
     heading="Other recipes, metrics and versions",

@@ -1,4 +1,4 @@
-"""What was tuned, what it cost, and does it change the ranking of the architectures?"""
+"""Tell what was tuned, what it cost, and whether it changes the ranking of the architectures."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,15 +11,16 @@ from anynet_study.analysis import apr, plots
 from anynet_study.analysis.analyses.building import Parts, stacked
 from anynet_study.analysis.analyses.training import (
     CHANGE,
+    TwoRecipes,
     Versions,
     changed,
-    of_two_recipes,
+    of_datasets,
     worlds_of,
 )
 from anynet_study.analysis.analysis import Analysis, StudyFigure
 from anynet_study.analysis.claims import Claim, Fact, Said
 from anynet_study.analysis.study import Inputs, Study
-from anynet_study.analysis.worlds import Draw, Setting
+from anynet_study.analysis.worlds import Draw, Setting, settings
 from anynet_study.core.errors import DoesNotApplyError, listed
 from anynet_study.core.progress import duration
 
@@ -156,11 +157,11 @@ def _tuned(study: Study, recipe: str) -> pd.DataFrame:
     return apr.agreement(before, after, **study.options.correlating)
 
 
-def of_trials(rho: float, moved: float) -> Callable[[Draw, Setting], Inputs]:
+def of_trials(errors: TwoRecipes) -> Callable[[Draw, Setting], Inputs]:
     """Two settings were tried: the best common one, and the one chosen for each architecture."""
 
     def draw_inputs(draw: Draw, setting: Setting) -> Inputs:
-        drawn = of_two_recipes(rho, moved)(draw, setting)
+        drawn = of_datasets(errors)(draw, setting)
         parts = []
         for trial, table in enumerate((drawn.errors, drawn.recipes["other"])):
             part = table.rename_axis("architecture").melt(
@@ -175,7 +176,7 @@ def of_trials(rho: float, moved: float) -> Callable[[Draw, Setting], Inputs]:
     return draw_inputs
 
 
-FEW = (Setting(targets=2), Setting(n=12, targets=2))
+FEW = settings(n=(100, 12, 30), targets=(2, 7), shape=("normal", "skewed", "diverged"))
 
 
 def of_first_recipe(table: pd.DataFrame) -> pd.DataFrame:

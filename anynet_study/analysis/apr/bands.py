@@ -31,7 +31,7 @@ def compare_bands(
     level: float = 0.95,
     weights: tuple[pd.Series | None, pd.Series | None] = (None, None),
 ) -> pd.DataFrame:
-    """How the correlations with the source differ between two bands of architectures.
+    """Compare the correlations with the source between two bands of architectures.
 
     `lower` and `upper` are errors of different architectures on the same datasets. Returns
     DataFrame[target, lower, lower_low, lower_high, n_lower, upper, upper_low, upper_high, n_upper,

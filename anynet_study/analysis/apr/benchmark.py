@@ -88,7 +88,7 @@ def benchmark(
 
 
 def _reaches(accuracies: Floats, sizes: Sequence[int], level: float) -> tuple[Floats, Floats]:
-    """How far below and above the mean accuracy (n,) its interval goes, by MOVER."""
+    """Return how far below and above the mean accuracy (n,) its interval goes, by MOVER."""
     below, above = np.zeros(len(accuracies)), np.zeros(len(accuracies))
     for column, size in zip(accuracies.T, sizes, strict=True):
         low, high = wilson_interval(column / 100, size, level)

@@ -1,4 +1,4 @@
-"""How the best architectures are built, and how good they are.
+"""Describe how the best architectures are built, and how good they are.
 
 The stage parameters of the best of each dataset (paper 1, section 6.2.2, Figure A7), marks for the
 best and the worst (Figure 3), and averages of the best ones by bins of a covariate: Feuer et al.

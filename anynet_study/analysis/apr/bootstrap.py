@@ -5,8 +5,10 @@ and maxima of correlations can be taken resample by resample (a paired bootstrap
 
 The intervals are BCa intervals (bias-corrected and accelerated percentiles: Efron, "Better
 bootstrap confidence intervals", 1987). Resamples repeat architectures, whose ties pull strong
-correlations towards zero: percentiles are then too wide, which the bias correction mends. How often
-they hold the truth is in docs/meaning.md, from `benchmarks/coverage.py`.
+correlations towards zero: percentiles are then too wide, which the bias correction mends. In the
+difference of two correlations that pull cancels out, and of few architectures the correction itself
+errs: there an interval is symmetric (`student`). How often intervals hold the truth is in
+docs/meaning.md, from `benchmarks/coverage.py`.
 """
 
 import os
@@ -19,7 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from anynet_study.analysis.apr.error_tables import FEWEST
@@ -37,6 +39,8 @@ BLOCK = 256
 DRAWN = 2**22
 #: Fewer architectures give too few different resamples for an interval of a correlation.
 FEWEST_TO_RESAMPLE = 10
+#: Fewer architectures say too little of the bias of a difference of correlations.
+FEWEST_TO_CORRECT = 40
 #: Most values of a jackknife. Beyond it leaves out groups of rows, not each row: the skewness that
 #: BCa intervals want of it is the same, and the time does not grow with the square of the rows.
 MOST_LEFT_OUT = 2_000
@@ -106,13 +110,15 @@ class Resampled:
     jackknife: Floats
     #: Whether each is a correlation, and not what is computed from several.
     correlation: bool = False
+    #: Whether each is a difference of correlations, or a mean of such differences.
+    difference: bool = False
     #: Of correlations: (p,) where resamples are no guide to an interval, and its ends at a level.
     few: NDArray[np.bool_] | None = None
     formula: Callable[[float], tuple[Floats, Floats]] | None = None
 
     def __getitem__(self, which: slice | Ints) -> "Resampled":
         estimate, draws, jackknife = (values[which] for values in self._parts())
-        part = Resampled(estimate, draws, jackknife, self.correlation)
+        part = Resampled(estimate, draws, jackknife, self.correlation, self.difference)
         if self.few is None:
             return part
         return replace(part, few=self.few[which], formula=partial(_part_of, self, which))
@@ -120,6 +126,7 @@ class Resampled:
     def __sub__(self, other: "Resampled") -> "Resampled":
         """Differences, resample by resample."""
         difference = self.combined(np.subtract, other)
+        difference = replace(difference, difference=self.correlation and other.correlation)
         if self.few is None or other.few is None:
             return difference
         return replace(
@@ -135,7 +142,7 @@ class Resampled:
     def average(self) -> "Resampled":
         """The mean of the p statistics, resample by resample, as one statistic."""
         estimate, draws, jackknife = (part.mean(axis=0, keepdims=True) for part in self._parts())
-        mean = Resampled(estimate, draws, jackknife)
+        mean = Resampled(estimate, draws, jackknife, difference=self.difference)
         if self.few is None:
             return mean
         return replace(
@@ -145,11 +152,13 @@ class Resampled:
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """(p,) lower and upper ends: `bca`; by formula where few architectures say too little.
 
-        These are fewer than `FEWEST_TO_RESAMPLE`, and perfect correlations: there a correlation has
+        Differences of correlations of fewer than `FEWEST_TO_CORRECT` have `student`. Too few are
+        fewer than `FEWEST_TO_RESAMPLE`, and perfect correlations: there a correlation has
         the interval of `small_sample_interval`, a difference that of `difference_interval`, and an
         average the mean of the ends, which is what it needs at most.
         """
-        low, high = bca(self.estimate, self.draws, self.jackknife, level)
+        shifted = not self.difference or self.jackknife.shape[1] >= FEWEST_TO_CORRECT
+        low, high = (bca if shifted else student)(*self._parts(), level)
         if self.few is None or self.formula is None or not self.few.any():
             return low, high
         by_formula, known = self.formula(level), self.few & np.isfinite(low)
@@ -213,6 +222,25 @@ def bca(estimate: Floats, draws: Floats, jackknife: Floats, level: float) -> tup
     ends = _percentiles(draws, defined, np.stack(shares, axis=1))
     low, high = np.minimum(ends[:, 0], estimate), np.maximum(ends[:, 1], estimate)
     return np.where(usable, low, np.nan), np.where(usable, high, np.nan)
+
+
+def student(
+    estimate: Floats, draws: Floats, jackknife: Floats, level: float
+) -> tuple[Floats, Floats]:
+    """Intervals (p,), (p,) about p estimates: standard errors of the bootstrap by Student's t.
+
+    That of n resampled rows is by (n - 1) / n too small in its square. Undefined where `bca` is.
+    """
+    n, defined = jackknife.shape[1], np.isfinite(draws)
+    count = defined.sum(axis=1)
+    usable = np.isfinite(estimate) & (count > draws.shape[1] / 2)
+    usable &= np.isfinite(jackknife).all(axis=1)
+    filled, count = np.where(defined, draws, 0.0), np.maximum(count, 1)
+    mean = filled.sum(axis=1) / count
+    variance = (np.where(defined, filled - mean[:, None], 0.0) ** 2).sum(axis=1) / count
+    error = np.sqrt(variance * n / (n - 1))
+    reach = np.where(usable, stdtrit(n - 1, (1 + level) / 2) * error, np.nan)
+    return estimate - reach, estimate + reach
 
 
 def _acceleration(jackknife: Floats) -> Floats:

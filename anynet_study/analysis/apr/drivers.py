@@ -1,4 +1,4 @@
-"""What drives the errors: depth, width and every stage parameter (paper 1, section 4.4).
+"""Measure what drives the errors: depth, width and every stage parameter (paper 1, section 4.4).
 
 Correlations with the parameters as they are and at equal cost; and how much a random forest that
 predicts the errors needs each parameter, which also sees optima in the middle and parameters that

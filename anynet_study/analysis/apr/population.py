@@ -1,4 +1,4 @@
-"""What is known of the architectures themselves: their stage parameters and their weights.
+"""The architectures themselves, as a table: their stage parameters and their weights.
 
 Architectures that were not drawn with equal probability have weights, proportional to an
 architecture's probability in the design space over that of being drawn (importance or stratified

@@ -1,4 +1,4 @@
-"""How often a planned study would find what is there: the power of its verdicts, by simulation.
+"""Simulate how often a planned study would find what is there: the power of its verdicts.
 
 Fisher's z tells how wide an interval will be, but not what a study of 14 architectures would
 conclude: the intervals behind verdicts are bootstrap intervals that hold together for a family. So
@@ -45,7 +45,7 @@ OWN_MEAN, OWN_STD, LOWER = 1.0, 0.5, 1.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What the power of a study depends on, beside what is true."""
+    """The plan of a study: all that its power depends on, beside what is true."""
 
     #: Architectures; targets, and members of the source's family, the source included.
     n: int

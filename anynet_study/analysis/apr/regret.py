@@ -1,4 +1,4 @@
-"""What choosing architectures by a proxy costs on the target (paper 1, sections 4.2 and 5.1).
+"""Measure what choosing architectures by a proxy costs on the target (paper 1, 4.2 and 5.1).
 
 The question behind the correlations: take the architectures that err least on the proxy; how much
 more do they err on the target than the best ones there, and do they beat a random choice at all?

@@ -1,4 +1,4 @@
-"""Which dataset is the source, which are its X family, and which the targets."""
+"""The roles of datasets: the source, its X family, and the targets."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What of an architecture drives its errors: depth and width, a forest's view, the best of all."""
+"""Draw what of an architecture drives its errors: depth and width, a forest's view, the best."""
 
 import math
 from collections.abc import Mapping, Sequence

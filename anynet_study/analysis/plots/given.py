@@ -1,4 +1,4 @@
-"""What figures are given: a table of another kind, or without a column, is told in one line."""
+"""Check the input of figures: a table of another kind, or without a column, is told in a line."""
 
 import functools
 import inspect

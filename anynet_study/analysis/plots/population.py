@@ -1,4 +1,4 @@
-"""What was sampled: a population's complexity and shape, alone or against its design space."""
+"""Draw what was sampled: a population's complexity and shape, alone or against its design space."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How well one dataset stands in for another: correlations, what proxies cost, and how sure."""
+"""Draw how well one dataset stands in for another: correlations, costs of proxies, how surely."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

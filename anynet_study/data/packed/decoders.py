@@ -98,7 +98,7 @@ def _end(processes: list[tuple[SpawnProcess, Connection]]) -> None:
 
 
 def _serve(pipe: Connection, images: JpegImages, memory: Any) -> None:
-    """What a decoding process does until its pipe is closed."""
+    """Serve the requests of a worker in a decoding process until the pipe is closed."""
     for number in FOR_WORKER:
         signal.signal(number, signal.SIG_IGN)
     shared = np.frombuffer(memory, np.uint8).reshape(-1, *images.shape[1:])

@@ -1,4 +1,4 @@
-"""What a study keeps of its datasets: all but the images, so that it can be read without them."""
+"""The part of datasets that a study keeps, to be read without them: all but the images."""
 
 import filecmp
 import shutil

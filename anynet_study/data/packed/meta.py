@@ -31,7 +31,7 @@ class SplitCounts(_Frozen):
 
 
 class Holdout(_Frozen):
-    """How a test split of our own was made; the images are in `split.csv`."""
+    """The record of how a test split of our own was made; the images are in `split.csv`."""
 
     seed: int
     share: float

@@ -1,4 +1,4 @@
-"""Where packed datasets live, and how a new one gets there without ever being half there."""
+"""The folder of packed datasets, which a new one enters whole or not at all."""
 
 import errno
 import os

@@ -1,1 +1,1 @@
-"""What was downloaded, as a tree of files: folders and archives, never trusted."""
+"""A download as a tree of files: folders and archives, never trusted."""

@@ -68,7 +68,7 @@ def archive_stem(name: str) -> str:
 
 @dataclass
 class Budget:
-    """What archives, and those inside them, may still contain; ImageNet has 1.4 million files."""
+    """A budget of what archives, and those inside them, may contain; ImageNet has 1.4 million."""
 
     #: Bytes of the archives on the disk.
     archived: int

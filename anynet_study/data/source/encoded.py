@@ -1,4 +1,4 @@
-"""What an image of a source is made from: a file, a part of one, several files, or pixels."""
+"""An image of a source before it is decoded: a file, a part of one, several files, or pixels."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

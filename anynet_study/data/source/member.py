@@ -1,4 +1,4 @@
-"""Where the bytes of one file are: in a file of its own, or inside an archive."""
+"""The place of the bytes of one file: in a file of its own, or inside an archive."""
 
 import io
 import os

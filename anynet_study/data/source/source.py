@@ -18,7 +18,7 @@ from anynet_study.data.source.tree import Folder, is_image, tree_of_folder, tree
 
 @dataclass(frozen=True)
 class Choices:
-    """What the user chose, each an option of `data add`; None: the layout's own default."""
+    """The choices of the user, each an option of `data add`; None: the layout's own default."""
 
     #: Key of the layout, where more than one fits.
     layout: str | None = None

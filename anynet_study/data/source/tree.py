@@ -1,4 +1,4 @@
-"""What lies in a downloaded dataset: its folders and files by name, without litter, in order."""
+"""The tree of a downloaded dataset: its folders and files by name, without litter, in order."""
 
 import os
 import re

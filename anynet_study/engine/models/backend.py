@@ -1,4 +1,4 @@
-"""How a network is computed: stated by the sweep, recorded with every run."""
+"""The backend that computes networks: stated by the sweep, recorded with every run."""
 
 import platform
 import re
@@ -18,7 +18,7 @@ BackendKind = Literal["plain", "rewritten"]
 
 @dataclass(frozen=True)
 class Backend:
-    """What numbers depend on beside a run's specification and the versions of libraries."""
+    """All that numbers depend on beside a run's specification and the versions of libraries."""
 
     kind: BackendKind
     #: The widest that torch's kernels may use on this CPU, as avx512; of a GPU its architecture, as

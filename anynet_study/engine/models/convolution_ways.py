@@ -1,4 +1,4 @@
-"""How a convolution is computed in bfloat16: on a GPU as was measured once per model of GPU.
+"""Choose how a convolution is computed in bfloat16: on a GPU as was measured once per model of GPU.
 
 Maps enter channels last. In every way the result is the same function of the same weights, up to
 rounding; only the order in memory and the width of groups differ. What is measured includes what a

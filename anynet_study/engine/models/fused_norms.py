@@ -215,7 +215,7 @@ def _(gradient: Tensor, maps: Tensor, *others: Any) -> tuple[Tensor, ...]:
 
 
 class Tiles:
-    """How maps are divided among programs.
+    """The division of maps among programs.
 
     In memory, rows of few channels are folded: `2**folds` of them are one row of a tile, so that
     tiles of few channels are full, too. A program sums one split of the rows of its columns. Of a

@@ -57,7 +57,7 @@ def norm_backward(
 
 
 class RowLayer(nn.Module):
-    """What `models.anynet.convolution` returns, on rows; the parameters are the same tensors."""
+    """A convolution of `models.anynet` on rows; the parameters are the same tensors."""
 
     def __init__(self, layer: nn.Module, side: int) -> None:
         convolution, norm = layer.children()

@@ -1,4 +1,4 @@
-"""Which runs a sweep asks for, in which order they are trained, and what each of them costs.
+"""The plan of a sweep: its runs, the order in which they are trained, and what each costs.
 
 A plan is a function of the sweep, its population and its datasets, and of tuned recipes also of
 what is recorded. Nothing here knows of jobs, or writes to a study.

@@ -1,4 +1,4 @@
-"""What a sweep costs, by dataset and recipe; its data need not be there."""
+"""Price a sweep by dataset and recipe; its data need not be there."""
 
 from dataclasses import dataclass
 
@@ -46,7 +46,7 @@ class SettingCost:
 
 @dataclass(frozen=True)
 class SweepCost:
-    """What a sweep costs: by dataset and recipe, and run by run."""
+    """The cost of a sweep: by dataset and recipe, and run by run."""
 
     items: list[SettingCost]
     #: All runs with their predicted lengths. Ids are those of no data that is there.

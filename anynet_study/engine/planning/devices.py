@@ -1,4 +1,4 @@
-"""Which devices this machine trains on, without importing torch."""
+"""List the devices on which this machine trains, without importing torch."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""What the time of runs and of further evaluations consists of: counts, of a whole population.
+"""Count, of a whole population, what the time of runs and of further evaluations consists of.
 
 A device's price of each (`prices.PRICES`) makes seconds of them. Counts of a training step are
 three forward passes: forward, backward to the inputs, backward to the weights.
@@ -68,7 +68,7 @@ COUNTED = ("flops", "activations")
 
 @dataclass(frozen=True)
 class Workload:
-    """What the cost of a run, or of further evaluations, depends on, beside the network."""
+    """The work of a run, or of evaluations: all beside the network on which its cost depends."""
 
     train_images: int
     #: Including the validation images, if they are evaluated as well.

@@ -1,4 +1,4 @@
-"""How much memory runs take at their peak, and how many of them a device carries at once."""
+"""Estimate the peak memory of runs, and how many of them a device carries at once."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ RESERVE = 0.1
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """What a kind of device takes beside the tensors of a run."""
+    """The memory that a kind of device takes beside the tensors of a run."""
 
     #: Of a process: interpreter, torch, and on a GPU its context.
     process_bytes: int

@@ -1,4 +1,4 @@
-"""Which runs a sweep consists of, in the order in which they are trained: its plan."""
+"""The plan of a sweep: its runs, in the order in which they are trained."""
 
 import os
 import stat

@@ -20,7 +20,7 @@ GPU_OPTIONS = ("gpus_per_node", "gpus_per_task", "gres")
 
 @dataclass(frozen=True)
 class CostModel:
-    """What a worker of a kind takes for a run: a price in seconds for each feature of it."""
+    """The time that a kind of worker takes for a run: a price in seconds for each feature."""
 
     #: The worker's device, for messages.
     name: str

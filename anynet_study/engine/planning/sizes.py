@@ -1,4 +1,4 @@
-"""How large datasets and test sets are: as they are there, or else by the catalog."""
+"""Tell how large datasets and test sets are: as they are there, or else by the catalog."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""How a sweep is launched, and Slurm's options. Nothing here changes a result."""
+"""The settings of a launch, and Slurm's options. Nothing here changes a result."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -34,7 +34,7 @@ ONE = ("nodes", "tasks_per_node", "ntasks_per_node")
 
 
 class Launch(Strict):
-    """Where and how the runs are trained; never part of a run's identity."""
+    """Settings of where and how the runs are trained; never part of a run's identity."""
 
     #: debug: all runs in the process that launches them, for a debugger to follow. none: workers
     #: are started by anything else, such as another scheduler, by `anynet-study work STUDY`.

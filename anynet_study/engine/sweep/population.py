@@ -54,7 +54,7 @@ def _published(name: str) -> str:
 
 
 class PopulationSpec(Strict):
-    """Which architectures: a design space, bands of complexity and a seed; a file; or by name."""
+    """The architectures: a design space with bands of complexity and a seed, a file, or names."""
 
     #: A CSV, JSON or Parquet file (see `Population.read`). It replaces all keys below except
     #: `count`, `resolution` and `classes`.

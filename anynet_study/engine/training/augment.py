@@ -1,4 +1,4 @@
-"""How images are augmented: what is random in an epoch, and images as the network sees them."""
+"""Augment images: what is random in an epoch, and images as the network sees them."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is kept of a run on disk: its state until it ends, and its final weights.
+"""Checkpoints: all that is kept of a run on disk, its state until it ends, and its final weights.
 
 Files are written whole or not at all. They are torch's, and end with their SHA-256.
 """

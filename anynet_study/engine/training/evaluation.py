@@ -115,7 +115,7 @@ class EvaluationSpec(BaseModel):
 
 @dataclass(frozen=True)
 class Moment:
-    """Which weights of a run are evaluated: by default the final ones."""
+    """The moment of a run whose weights are evaluated: by default the end."""
 
     #: Where between the weights that the run started from (0) and the final ones (1) they are.
     share: float | None = None
@@ -159,7 +159,7 @@ def moments(spec: EvaluationSpec, epochs: int) -> list[Moment]:
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """What a trained network is tested on, and among which classes it chooses."""
+    """The images that a trained network is tested on, and the classes among which it chooses."""
 
     dataset: PackedDataset
     #: The split of it whose images these are: training images for a validation.

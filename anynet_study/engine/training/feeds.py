@@ -1,4 +1,4 @@
-"""Where a step takes its images from: those of a view in memory, or a stream of batches."""
+"""The feeds from which a step takes images: those of a view in memory, or a stream of batches."""
 
 import hashlib
 import math

@@ -1,4 +1,4 @@
-"""What is done to images, in further evaluations and in training: operators and their parameters.
+"""Operators on images, in further evaluations and in training: operators and their parameters.
 
 Imports no torch; `transforms` computes the operators.
 """

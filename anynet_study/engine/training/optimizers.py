@@ -1,4 +1,4 @@
-"""How the weights are updated: by torch's optimisers, or in the fast engine by their kernels."""
+"""Update the weights: by torch's optimisers, or in the fast engine by their kernels."""
 
 from collections.abc import Iterable
 from typing import Any

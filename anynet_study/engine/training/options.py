@@ -1,4 +1,4 @@
-"""How the fast engine trains, and which of it is given up when a run does not fit.
+"""The options of the fast engine, and which of them are given up when a run does not fit.
 
 Never what is trained: results are the same up to rounding.
 """

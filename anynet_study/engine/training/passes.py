@@ -35,7 +35,7 @@ def even_batches(images: int, largest: int) -> tuple[int, int]:
 
 
 class PassSums:
-    """What is summed up and kept of a pass over test images, batch by batch, on the device.
+    """The sums that are kept of a pass over test images, batch by batch, on the device.
 
     `add` never waits for the device and makes nothing on the host, so it can be part of a CUDA
     graph; `result` waits.

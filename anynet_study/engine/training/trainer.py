@@ -1,4 +1,4 @@
-"""What the loop over epochs asks of an engine."""
+"""The interface of an engine, as the loop over epochs calls it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

@@ -101,7 +101,7 @@ def name_of_head(network: nn.Module) -> str:
 
 
 class TextTable:
-    """Which text each image is trained with, epoch by epoch."""
+    """The text with which each image is trained, epoch by epoch."""
 
     def __init__(self, spec: RunSpec, view: DatasetView) -> None:
         texts = Texts.of(view, spec.recipe)

@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 
 import anynet_study
+from anynet_study.analysis.analyses.distances import over_pairs
+from anynet_study.analysis.analyses.registry import findings
+from anynet_study.analysis.claims import Fact
 from anynet_study.core.errors import UserError
 
 NAMES = tuple("abcdef")
@@ -47,10 +50,18 @@ def test_nearer_datasets_that_agree_more_are_seen(tmp_path, monkeypatch, sign):
     whole = study.table("correlations").set_index(["source", "target"])["estimate"]
     own = table.set_index(["source", "target"])["estimate"]
     pd.testing.assert_series_equal(own.sort_index(), whole.sort_index())
-    said = table.attrs["remarks"][0]
-    assert ("ρ = −" in said) == (sign == 1)
-    assert "p = 0.0" in said or "p < 0.001" in said
+    [said] = [it for topic in findings(study) if topic.section == "pairs" for it in topic.sentences]
+    how = "more" if sign == 1 else "less"
+    assert said.startswith(f"The nearer two datasets are, the {how} alike they rank architectures")
+    assert said.endswith("permuting datasets).")
     assert len(study.figure("distance").axes) == 1
+
+
+def test_of_five_pairs_nothing_is_claimed():
+    table = distances().head(5).rename(columns={"fid_corrected": "distance", "a": "source"})
+    [said] = over_pairs(table.assign(target=table["b"], estimate=0.5), 0.95)
+    assert isinstance(said, Fact)
+    assert str(said).startswith("5 pairs are too few")
 
 
 def test_what_is_missing_is_said(tmp_path):

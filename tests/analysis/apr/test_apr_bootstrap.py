@@ -111,6 +111,22 @@ def test_intervals_equal_those_of_scipy() -> None:
     assert abs(percentiles - [truth.low, truth.high]).min() > 0.005
 
 
+@pytest.mark.parametrize(("n", "symmetric"), [(12, True), (39, True), (40, False)])
+def test_differences_of_few_architectures_have_symmetric_intervals(n: int, symmetric: bool) -> None:
+    """Half as wide as Student's t of their standard error, that of n - 1 free values."""
+    values = np.random.default_rng(2).normal(size=(n, 3)) + np.arange(n)[:, None] / n * [4, 3, 2]
+    found = of_pairs(values, PAIRS, 400, 0)
+    difference = (found[:2] - found[1:]).average()
+    [low], [high] = difference.interval(0.9)
+    draws = difference.draws[0]
+    reach = stats.t(n - 1).ppf(0.95) * draws.std(ddof=0) * np.sqrt(n / (n - 1))
+    ends = [*difference.estimate - reach, *difference.estimate + reach]
+    assert ([low, high] == pytest.approx(ends)) == symmetric
+    single = found[:2].interval(0.9)
+    truth = bca(found.estimate, found.draws, found.jackknife, 0.9)
+    np.testing.assert_array_equal(single, [end[:2] for end in truth])
+
+
 def test_undefined_resamples_are_left_out_until_they_are_most() -> None:
     draws = np.random.default_rng(0).normal(size=(2, 1000))
     draws[0, :100] = draws[1, :600] = np.nan

@@ -12,7 +12,7 @@ from scipy import stats
 from synthetic_study import noisy, population, true_errors
 
 from anynet_study.analysis.apr import adjust, as_matrix, correlations, exclusions, interval_widths
-from anynet_study.analysis.apr.correlations import permutation_p_value
+from anynet_study.analysis.apr.correlations import permutation_p_value, student_p_values
 from anynet_study.analysis.apr.options import Method
 from anynet_study.core.errors import UserError
 
@@ -33,6 +33,13 @@ def frame(values: np.ndarray) -> pd.DataFrame:
         columns=[f"set-{i}" for i in range(values.shape[1])],
         index=[f"net-{i}" for i in range(len(values))],
     )
+
+
+@pytest.mark.parametrize("slope", [-3.0, -0.2, 0.5, 2.0])
+def test_p_values_by_students_t_are_those_of_scipy(slope: float) -> None:
+    x, noise = np.random.default_rng(1).normal(size=(2, 12))
+    truth = stats.pearsonr(x, slope * x + noise)
+    assert student_p_values(np.array([truth.statistic]), 10) == pytest.approx(truth.pvalue)
 
 
 @pytest.mark.parametrize("method", SCIPY)

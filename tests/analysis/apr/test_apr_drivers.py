@@ -112,6 +112,9 @@ def test_stage_drivers_are_recovered_and_flips_marked(
     # The parameter count follows the last stages' widths: at equal size these matter less.
     assert abs(table.loc[("big", "w4"), "partial"]) < abs(table.loc[("big", "w4"), "estimate"])
     assert set(table["given"]) == {"flops, parameters"}
+    alone = stage_drivers(both[["lines"]].assign(none=0.5), architectures, resamples=40)
+    assert (alone["p_holm"] < 0.05).any()
+    assert not alone[["flips", "partial_flips"]].any(axis=None)  # it hurts nowhere
 
 
 def test_what_has_no_partial_correlation_is_nan(errors: pd.DataFrame) -> None:
