@@ -110,7 +110,8 @@ class Resampled:
     jackknife: Floats
     #: Whether each is a correlation, and not what is computed from several.
     correlation: bool = False
-    #: Whether each is a difference of correlations, or a mean of such differences.
+    #: Whether each is a mean of correlations; a difference of two or of two means, or their mean.
+    mean: bool = False
     difference: bool = False
     #: Of correlations: (p,) where resamples are no guide to an interval, and its ends at a level.
     few: NDArray[np.bool_] | None = None
@@ -118,7 +119,7 @@ class Resampled:
 
     def __getitem__(self, which: slice | Ints) -> "Resampled":
         estimate, draws, jackknife = (values[which] for values in self._parts())
-        part = Resampled(estimate, draws, jackknife, self.correlation, self.difference)
+        part = Resampled(estimate, draws, jackknife, self.correlation, self.mean, self.difference)
         if self.few is None:
             return part
         return replace(part, few=self.few[which], formula=partial(_part_of, self, which))
@@ -126,7 +127,8 @@ class Resampled:
     def __sub__(self, other: "Resampled") -> "Resampled":
         """Differences, resample by resample."""
         difference = self.combined(np.subtract, other)
-        difference = replace(difference, difference=self.correlation and other.correlation)
+        alike = (self.correlation and other.correlation) or (self.mean and other.mean)
+        difference = replace(difference, difference=alike)
         if self.few is None or other.few is None:
             return difference
         return replace(
@@ -142,7 +144,7 @@ class Resampled:
     def average(self) -> "Resampled":
         """The mean of the p statistics, resample by resample, as one statistic."""
         estimate, draws, jackknife = (part.mean(axis=0, keepdims=True) for part in self._parts())
-        mean = Resampled(estimate, draws, jackknife, difference=self.difference)
+        mean = Resampled(estimate, draws, jackknife, False, self.correlation, self.difference)
         if self.few is None:
             return mean
         return replace(

@@ -118,6 +118,8 @@ def test_differences_of_few_architectures_have_symmetric_intervals(n: int, symme
     found = of_pairs(values, PAIRS, 400, 0)
     difference = (found[:2] - found[1:]).average()
     [low], [high] = difference.interval(0.9)
+    of_means = found[:2].average() - found[1:].average()
+    np.testing.assert_allclose(np.ravel(of_means.interval(0.9)), [low, high])
     draws = difference.draws[0]
     reach = stats.t(n - 1).ppf(0.95) * draws.std(ddof=0) * np.sqrt(n / (n - 1))
     ends = [*difference.estimate - reach, *difference.estimate + reach]
