@@ -144,6 +144,24 @@ ROWS = (
         command=ADD,
     ),
     Row(
+        "images that nobody has labelled, beside class folders",
+        images("plane/{n}.png", "ship/{n}.png", "unlabeled/{n}.png"),
+        asks=["folder unlabeled: its name says", "--ignore unlabeled"],
+        command=ADD,
+    ),
+    Row(
+        "images that nobody has labelled, in train",
+        images(
+            "train/plane/{n}.png",
+            "train/ship/{n}.png",
+            "train/Unlabelled images/{n}.png",
+            "test/plane/{n}t.png",
+            "test/ship/{n}t.png",
+        ),
+        asks=["folder Unlabelled images: its name says", "--ignore 'Unlabelled images'"],
+        command=ADD,
+    ),
+    Row(
         "plain class folders",
         images(*TWO),
         says=["12 images in train", "classes: 2"],

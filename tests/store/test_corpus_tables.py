@@ -465,6 +465,31 @@ CASES = (
         asks=["'Average'", "mean of the others"],
     ),
     Row(
+        "rows: an average and a spread, told at once",
+        csv(
+            "model,a,b",
+            "x,90.1,80.2",
+            "y,91.3,81.4",
+            "Mean,90.7,80.8",
+            "Range,1.2,1.2",
+            "Human,1,2",
+        ),
+        "--accuracy",
+        asks=["'Human'", "'Mean' is the mean", "'Range' is the range", "Human,Mean,Range"],
+    ),
+    Row(
+        "rows: an average beside a row that is left out",
+        csv("model,a,b", "x,90.1,80.2", "y,91.3,81.4", "Average,90.7,80.8", "Chance,10,20"),
+        "--accuracy --ignore-rows Chance",
+        asks=["'Average'", "mean of the others", "--ignore-rows Chance,Average"],
+    ),
+    Row(
+        "classes that models predict, an image in a row",
+        csv("image,r18,r50", "a.png,3,3", "b.png,0,0", "c.png,7,1", "d.png,9,4"),
+        "--error",
+        asks=["4 of 4 rows are called as images (a.png)", "--predictions DATASET=FILE"],
+    ),
+    Row(
         "pandas to_json of a frame",
         {
             "t.json": '{"model": {"0": "r18", "1": "r50", "2": "v16"}, "cifar10": {"0": 90.1, '

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from shlex import quote
 
 from anynet_study.core.errors import counted, some_of
-from anynet_study.core.sheets import normal_form
+from anynet_study.core.sheets import normal_form, words_of
 from anynet_study.data.readers import names
 from anynet_study.data.readers.folders import hold_splits, split_parts
 from anynet_study.data.readers.image_tables import ImageTable
@@ -31,8 +31,10 @@ def doubt_of(source: Source, root: Folder) -> str | None:
             told = f"{parent.join(opened)}{parquet.ENDING}"
             return f"{source.where(told)}: no column of it is known to hold classes"
         wrong = names.no_classes(called)
-        # In a folder of its own, a class may well be called train.
-        if wrong and (not splits or len(wrong) == len(called)):
+        # In a folder of its own, a class may well be called train, but not unlabeled.
+        if splits and len(wrong) < len(called):
+            wrong = [name for name in wrong if names.UNLABELLED & {*words_of(name)}]
+        if wrong:
             shown = ", ".join(some_of(wrong, SHOWN))
             says = "its name says" if len(wrong) == 1 else "their names say"
             out = f", --ignore {quote(wrong[0])} leaves one out" * (len(wrong) < len(called))

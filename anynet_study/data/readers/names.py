@@ -51,9 +51,12 @@ PARTS = {
 }
 #: What may follow the name of a part: training_set, test_images.
 FOLLOWS = ("", "set", "data", "split", "images", "image", "imgs")
+#: Words of names of folders whose images nobody has labelled.
+UNLABELLED = {"unlabeled", "unlabelled", "unannotated", "nolabel", "nolabels"}
 #: Words of names of folders that say nothing of a class.
 OF_NO_CLASS = {
     *PARTS,
+    *UNLABELLED,
     *("image", "images", "img", "imgs", "jpg", "jpeg", "jpegs", "png", "photo", "photos"),
     *("picture", "pictures", "pics", "frames", "input", "inputs", "output", "data", "dataset"),
     *("part", "parts", "batch", "batches", "shard", "shards", "chunk", "chunks", "archive"),

@@ -1,5 +1,6 @@
 """Which rows of a table are models, and what tells several rows of one model apart."""
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -29,7 +30,15 @@ NO_MODELS = {
 SUMMARIES = {
     *("average", "avg", "mean", "median", "overall", "best", "max", "worst", "min", "std", "all"),
     *("models", "of", "the", "total", "maximum", "minimum", "over"),
+    *("range", "spread", "sd", "stdev", "dev", "deviation", "standard", "difference", "diff"),
+    *("gap", "to", "δ", "delta", "minus", "and", "results", "accuracy", "error"),
 }
+#: What rows that sum up others hold, beside their spread.
+OF_OTHERS = ("mean", "median", "min", "max")
+#: Among the rows to leave out: all others are models, whatever they are called.
+ALL_MODELS = "none"
+#: How the name of an image ends.
+OF_IMAGE = re.compile(r"\.(?:png|jpe?g|bmp|tiff?|webp|gif|ppm)$", re.IGNORECASE)
 #: How a row begins that is a note below the table.
 NOTES = ("*", "†", "‡", "note", "source", "results ")
 
@@ -44,7 +53,7 @@ def rows_that_count(sheet: Sheet, roles: Roles, options: ImportOptions) -> Sheet
     if not options.ignore_rows and not options.last:
         return sheet
     names = [str(cell) for cell in sheet.columns[roles.model]]
-    if absent := {*options.ignore_rows} - {*names, "none"}:
+    if absent := {*options.ignore_rows} - {*names, ALL_MODELS}:
         raise UserError(f"--ignore-rows: {sheet.path} has no row {min(absent)!r}")
     kept = np.array([name not in options.ignore_rows for name in names], bool)
     if options.last:
@@ -54,6 +63,19 @@ def rows_that_count(sheet: Sheet, roles: Roles, options: ImportOptions) -> Sheet
         latest = rows[kept].groupby(of, sort=False)["last"].transform("max")
         kept[kept] = (rows[kept]["last"] == latest).to_numpy()
     return sheet.only(kept)
+
+
+def refuse_images(sheet: Sheet, roles: Roles, options: ImportOptions) -> None:
+    """UserError where most rows are called as files of images: these are no models."""
+    called = [str(cell) for cell in sheet.columns[roles.model]]
+    images = [name for name in called if OF_IMAGE.search(name)]
+    if 2 * len(images) > len(called) and ALL_MODELS not in options.ignore_rows:
+        raise UserError(
+            f"{sheet.path}: {len(images)} of {len(called)} rows are called as images "
+            f"({images[0]}): are these classes that models predict? import --predictions "
+            "DATASET=FILE --labels DATASET=FILE reads such tables; if the rows are models all the "
+            f"same: --ignore-rows {ALL_MODELS}"
+        )
 
 
 def refuse_repeats(sheet: Sheet, frame: pd.DataFrame, roles: Roles, options: ImportOptions) -> None:
@@ -101,9 +123,9 @@ def _told_apart(sheet: Sheet, roles: Roles, options: ImportOptions) -> str:
 def ask_of_rows(sheet: Sheet, roles: Roles, table: pd.DataFrame, options: ImportOptions) -> None:
     """UserError for rows that may be no models: chance, notes, and what sums up the others.
 
-    `table` has the errors of models (rows) on datasets.
+    `table` has the errors of models (rows) on datasets, without the rows that are left out.
     """
-    if options.ignore_rows:
+    if ALL_MODELS in options.ignore_rows:
         return
     odd: dict[str, str] = {}
     silent = {str(name) for name in table.index[table.isna().all(axis=1)]}
@@ -112,27 +134,33 @@ def ask_of_rows(sheet: Sheet, roles: Roles, table: pd.DataFrame, options: Import
             odd[name] = "called as no model"
         elif name in silent and (name.lower().startswith(NOTES) or len(name.split()) > 5):
             odd[name] = "a note, without values"
-    odd |= _summaries(table)
+    odd |= _summaries(table.drop(index=[*odd]))
     if odd:
         told = "; ".join(f"{name!r} is {why}" for name, why in odd.items())
+        left = options.ignore_rows
         raise UserError(
-            f"{sheet.path}: row {told}; leave them out with --ignore-rows {quoted(odd)}, or say "
-            "that all are models: --ignore-rows none"
+            f"{sheet.path}: row {told}; leave them out with --ignore-rows {quoted([*left, *odd])}, "
+            f"or say that all are models: --ignore-rows {quoted([*left, ALL_MODELS])}"
         )
 
 
 def _summaries(table: pd.DataFrame) -> Mapping[str, str]:
-    """Rows called like a summary alone that sum up the others, to the printed digits."""
-    found = {}
-    for model in table.index:
-        words = [word for word in words_of(str(model)) if not word.isdigit()]
-        if len(table) < 3 or not words or not {*words} <= SUMMARIES:
-            continue
-        others, row = table.drop(index=model), table.loc[model]
+    """Rows called like a summary alone that sum up the other rows, to the printed digits."""
+    called = [[*filter(str.isalpha, words_of(str(model)))] for model in table.index]
+    likely = np.array([bool(words) and {*words} <= SUMMARIES for words in called])
+    others, found = table[~likely], dict[str, str]()
+    if len(others) < 2:
+        return found
+    apart = others.max() - others.min()
+    # Read as an error, the spread of accuracies has become 100 less that spread.
+    sums: dict[str, pd.Series[float]] = {kind: others.agg(kind) for kind in OF_OTHERS}
+    sums |= {"spread": others.std(), "range": apart}
+    sums |= {f"{name} ": 100 - sums[name] for name in ("spread", "range")}
+    for model, row in table[likely].iterrows():
         # Half a unit of the last digit of each number, with a little for rounding twice.
         digits = [next((d for d in range(6) if abs(round(v, d) - v) < 1e-9), 6) for v in row]
-        for kind in ("mean", "median", "min", "max"):
-            if ((others.agg(kind) - row).abs() <= 0.6 * 10.0 ** -np.array(digits)).all():
-                found[str(model)] = f"the {kind} of the others"
-                break
+        near = 0.6 * 10.0 ** -np.array(digits)
+        same = (kind for kind, of in sums.items() if ((of - row).abs() <= near).all())
+        if kind := next(same, None):
+            found[str(model)] = f"the {kind.strip()} of the others"
     return found

@@ -17,7 +17,7 @@ from anynet_study.store.importing.described import Known, called_by_id
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
 from anynet_study.store.importing.options import ImportOptions, TableAccount
 from anynet_study.store.importing.roles import Roles, roles_of
-from anynet_study.store.importing.rows import ask_of_rows, rows_that_count
+from anynet_study.store.importing.rows import ask_of_rows, refuse_images, rows_that_count
 from anynet_study.store.importing.scale import (
     directions,
     in_error_percent,
@@ -50,6 +50,7 @@ def understand(sheet: Sheet, options: ImportOptions, known: Known) -> Understood
     sheet, options = shaped(sheet, options)
     roles = roles_of(sheet, options, known)
     sheet = rows_that_count(sheet, roles, options)
+    refuse_images(sheet, roles, options)
     cells, notes = read_cells(sheet, roles, options, known)
     wide = not roles.value
     quantity = roles.quantity or (None if wide else options.quantity or cells.quantity)
