@@ -465,6 +465,21 @@ CASES = (
         asks=["'Average'", "mean of the others"],
     ),
     Row(
+        "several weights of one training",
+        csv(
+            "arch,best_acc,last_acc,ema_acc",
+            "a,70.1,69.8,70.6",
+            "b,72.3,71.7,72.5",
+            "c,75,74.9,75.4",
+        ),
+        asks=["last_acc, best_acc and ema_acc", "other weights, of one dataset", "--ignore"],
+    ),
+    Row(
+        "averaged weights beside plain ones",
+        csv("arch,acc@1,ema_acc@1", "a,70.1,70.6", "b,72.3,72.5", "c,75.2,75.4"),
+        asks=["acc@1 and ema_acc@1", "other weights, of one dataset"],
+    ),
+    Row(
         "rows: an average and a spread, told at once",
         csv(
             "model,a,b",

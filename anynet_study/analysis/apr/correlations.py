@@ -221,7 +221,10 @@ def weighted_p_values(
             products = np.prod(left, axis=0)
             leverage = (basis**2).sum(axis=1) + own / own.sum()
             scale = np.linalg.norm(products / np.maximum(1 - leverage, 1e-12))
-            p[index] = 2 * ndtr(-abs(products.sum()) / scale) if scale > 0 else np.nan
+            if scale > 0:
+                p[index] = 2 * ndtr(-abs(products.sum()) / scale)
+            elif left.any(axis=1).all():  # no row has both: nothing speaks for an association
+                p[index] = 1.0
     return p
 
 

@@ -23,6 +23,7 @@ from anynet_study.store.importing.words import (
     HARMONIC,
     OF_DATASETS,
     SUMMARIES,
+    WEIGHTS,
     Called,
     Quantity,
     said_by,
@@ -301,10 +302,12 @@ def _ask(
         reasons.setdefault(found[name].why, []).append(name)
     told = [f"{', '.join(some_of(names))} ({why})" for why, names in reasons.items()]
     for group in several_of(free, "stem", "top", "runs", "quantity"):
-        parts = sorted((one.part, one.name) for one in group if one.part is not None)
+        # A name without a part is of the same images as others where these tell of weights.
+        plain = any(rank in WEIGHTS.values() for one in group for rank in one.part or ())
+        parts = sorted((one.part or (), one.name) for one in group if plain or one.part)
         names = [name for _, name in parts]
-        if parts and parts[0][0] != parts[-1][0]:
-            told += [f"{listed(names)} (training, validation or test images of one dataset)"]
+        if len(parts) > 1 and parts[0][0] != parts[-1][0]:
+            told += [f"{listed(names)} (parts of the images, or other weights, of one dataset)"]
             left += names[1:]
     runs = [group for group in several_of(free, "runs") if group[0].runs]
     trainings = [one.name for group in runs for one in group]

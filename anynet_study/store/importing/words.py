@@ -23,6 +23,8 @@ PARTS = {
     **dict.fromkeys(("val", "valid", "validation", "dev", "eval"), 1),
     **dict.fromkeys(("train", "training", "trn"), 2),
 }
+#: The weights of one training that an accuracy is of: all on the same images.
+WEIGHTS = {"last": 10, "final": 10, "best": 11, "ema": 12, "swa": 13, "averaged": 14}
 #: Of trainings, or folds, of one dataset.
 OF_RUNS = {"run", "seed", "trial", "rep", "repeat", "replicate", "fold", "try", "attempt", "split"}
 #: Amounts and other measures than the error: a name with such a word is of no accuracies.
@@ -90,8 +92,9 @@ class Called:
     #: What it says that its values are; and the place in a ranking, of top-1 and top-5.
     quantity: Quantity | None
     top: str
-    #: The part of the images, by its rank in PARTS; None: none is said, or several.
-    part: int | None
+    #: The part of the images, by its rank in PARTS, and the weights, by theirs in WEIGHTS; None:
+    #: neither is said, or several are.
+    part: tuple[int, ...] | None
     #: The name with # for the number of a training or fold; "" where none is said.
     runs: str
     #: What is left of the name: names of one dataset have one stem.
@@ -102,16 +105,18 @@ class Called:
         """Take a name apart."""
         words, form = words_of(name), normal_form(name)
         whole = {*form.split("_"), form.replace("_", "")} & NO_ACCURACY
-        parts = [word for word in words if word in PARTS]
+        parts, weights = ([it for it in words if it in some] for some in (PARTS, WEIGHTS))
         is_measure = bool({*words} & {*SAYS, "top"})
         tops = [word for word in words if word in ("1", "5") and is_measure]
-        dropped = {*SAYS, *(parts if len(parts) == 1 else ()), *tops}
+        one = parts + weights if len(parts) <= 1 and len(weights) <= 1 and is_measure else []
+        one = one or (parts if len(parts) == 1 else [])
+        dropped = {*SAYS, *one, *tops}
         return cls(
             name=name,
             words=frozenset(whole | {word for word in words if not word.isdigit()}),
             quantity=said_by(name),
             top=tops[0] if len(tops) == 1 else "",
-            part=PARTS[parts[0]] if len(parts) == 1 else None,
+            part=tuple({**PARTS, **WEIGHTS}[word] for word in one) or None,
             runs=_numbered(name),
             stem=" ".join(word for word in words if word not in dropped),
         )

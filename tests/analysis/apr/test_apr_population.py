@@ -77,6 +77,12 @@ def test_whole_weights_are_repeated_rows(
         assert 0 <= row.p <= 1
 
 
+def test_where_no_row_speaks_for_an_association_p_is_1() -> None:
+    values = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 2.0], [2.0, 1.0]])
+    [row] = correlations(frame(values), resamples=40, weights=series(np.ones(4))).itertuples()
+    assert (row.estimate, row.p) == (0.0, 1.0)
+
+
 @pytest.mark.parametrize("method", SCIPY)
 @given(values=tables, weights=broken)
 @settings(deadline=None, max_examples=30)
