@@ -162,6 +162,18 @@ ROWS = (
         command=ADD,
     ),
     Row(
+        "copies that were turned, by a number and letters at the end of a name",
+        images(
+            *(
+                f"{leaf}/00{{n}}{copy}.png"
+                for leaf in ("healthy", "rust")
+                for copy in ("", "_90deg", "_new30degFlipLR")
+            )
+        ),
+        says=["healthy/000*: 12 groups of images", "frames, crops or copies? --group-pattern"],
+        command=INSPECT,
+    ),
+    Row(
         "plain class folders",
         images(*TWO),
         says=["12 images in train", "classes: 2"],

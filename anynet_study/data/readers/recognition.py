@@ -53,7 +53,7 @@ READERS: tuple[Reader, ...] = (*KNOWN, *ANYBODYS)
 OF_GROUPS = (
     r"([^/]+)\.rf\.",
     r"([^/]*\d[^/]*)[_. -][A-Za-z]*\d+\.\w+$",
-    r"(.*\d)(?:[_-][A-Za-z]+\d*)?\.\w+$",
+    r"(.*?\d)(?:[_-]\d*[A-Za-z]\w*)?\.\w+$",
 )
 
 
