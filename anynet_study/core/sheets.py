@@ -384,7 +384,10 @@ def sheet_of(
             told = "needed is one row of names, with one for every column"
             raise UserError(f"{path}: column {place} has no name; {told}")
         if name in names[: place - 1]:
-            raise UserError(f"{path}: column {name!r} is there twice")
+            raise UserError(
+                f"{path}: column {name!r} is there twice; give each a name of its own (if names "
+                "take two rows, join them into one)"
+            )
     if not names:
         raise UserError(f"{path}: the table has no columns")
     cells = (_without_thousands(_cells(column)) for column in columns)
@@ -499,6 +502,11 @@ def parse_csv(
     if rows[1:] and all(map(RULE.fullmatch, rows[1])):
         del rows[1]
         first += 1
+    if rows[1:] and rows[0][0].startswith("#") and len(rows[0]) != len(rows[1]):
+        raise UserError(
+            f"{where}: row {first - 1} begins with #: a comment? Remove it, so that the row of "
+            "names comes first"
+        )
     rows = _filled(rows)
     rows = [[text_of(cell) for cell in row] for row in rows] if "'" in text else rows
     names = [name.strip() for name in rows[0]] if rows else []

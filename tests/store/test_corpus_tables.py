@@ -465,6 +465,24 @@ CASES = (
         asks=["'Average'", "mean of the others"],
     ),
     Row(
+        "a comment above the names",
+        csv("# accuracy in percent, by us", "model,cars,pets", "a,70,80", "b,71,81"),
+        "--accuracy",
+        asks=["row 1 begins with #: a comment?"],
+    ),
+    Row(
+        "a column of ranks called #",
+        csv("#,model,cars,pets", "1,a,71.5,81.2", "2,b,70.1,80.3", "3,c,69.2,79.9"),
+        "--accuracy",
+        asks=["is each of these a dataset? #", "--dataset-columns cars,pets --ignore '#'"],
+    ),
+    Row(
+        "names in two rows",
+        csv(",ImageNet,ImageNet,Cars", ",top1,top5,top1", "a,70,90,80", "b,71,91,81"),
+        "--accuracy",
+        asks=["column 'ImageNet' is there twice", "join them into one"],
+    ),
+    Row(
         "several weights of one training",
         csv(
             "arch,best_acc,last_acc,ema_acc",
