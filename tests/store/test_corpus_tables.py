@@ -465,6 +465,33 @@ CASES = (
         asks=["'Average'", "mean of the others"],
     ),
     Row(
+        "runs of wandb with the dataset in a column of the configuration",
+        csv(
+            "Name,config/arch,config/dataset,config/seed,test/acc1,train/acc1",
+            *(
+                f"{data}-{n},r{n % 2},{data},{n // 2},{80 + n + len(data)},99.{n}"
+                for data in ("cars", "flowers")
+                for n in range(4)
+            ),
+        ),
+        asks=[
+            "--map model=config/arch,dataset=config/dataset,replicate=config/seed",
+            "accuracy=test/acc1",
+        ],
+    ),
+    Row(
+        "runs of MLflow with the dataset among the parameters",
+        csv(
+            "run_id,metrics.val_accuracy,metrics.test_accuracy,params.model,params.dataset",
+            *(
+                f"f{n}{data},71.{n},70.{n},r{n},{data}"
+                for data in ("cars", "pets")
+                for n in range(3)
+            ),
+        ),
+        asks=["model=params.model,dataset=params.dataset,accuracy=metrics.test_accuracy"],
+    ),
+    Row(
         "a comment above the names",
         csv("# accuracy in percent, by us", "model,cars,pets", "a,70,80", "b,71,81"),
         "--accuracy",

@@ -4,7 +4,7 @@ Which columns of numbers are datasets is for `evidence` to say.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from anynet_study.store.importing.options import (
     matched,
     require_declared,
 )
-from anynet_study.store.importing.words import Quantity
+from anynet_study.store.importing.words import Called, Quantity
 
 #: Names by which a column is known, in normal form, the likelier ones first.
 ALIASES = {
@@ -101,6 +101,8 @@ def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = (
             f"{', '.join(some_of(columns))} (a table with a row for each dataset and a column for "
             "each model: swap its rows and columns by --transpose)"
         )
+    if not long:
+        _ask_of_trackers(sheet, [name for name in free if name not in roles.values()], told)
     model = roles.get("model") or _naming(sheet, [n for n in free if n not in roles.values()])
     quantity = _quantity(sheet, values, told, options) if long and not tidy else None
     run = {role: roles.get(role) or column_called(free, (role,)) for role in RUN_COLUMNS}
@@ -122,6 +124,27 @@ def roles_of(sheet: Sheet, options: ImportOptions, declared: Collection[str] = (
         numbers=tuple(name for name in rest if name in numbers),
         others=tuple(name for name in rest if name not in numbers),
         counting=counting,
+    )
+
+
+def _ask_of_trackers(sheet: Sheet, free: Sequence[str], told: Collection[str]) -> None:
+    """UserError where trackers of runs write which column names datasets: config/dataset and
+    params.dataset are such, and the names of their rows are those of runs.
+    """
+    last = {re.split(r"[/.]", name)[-1]: name for name in free if re.search(r"[/.]", name)}
+    found = {role: column_called(last, names) for role, names in ALIASES.items()}
+    roles = {role: last[tail] for role, tail in found.items() if tail and role not in told}
+    if "dataset" not in roles or len({*sheet.columns[roles["dataset"]]}) < 2:
+        return
+    measured = [one for one in map(Called.of, free) if one.quantity]
+    measured.sort(key=lambda one: one.part or (0,))
+    if not {"error", "accuracy"} & roles.keys():
+        roles |= {str(one.quantity): one.name for one in measured[:1]} or {"accuracy": "COLUMN"}
+    pairs = [f"{role}={name}" for role, name in roles.items()]
+    raise UserError(
+        f"{sheet.path}: column {roles['dataset']!r} names datasets: a row for each training? --map "
+        f"{quoted(pairs)} reads it so (or another column of errors or accuracies), --describe "
+        f"{quoted([roles['dataset']])} takes it for a description"
     )
 
 
