@@ -33,7 +33,8 @@ NO_ACCURACY = {
     *("latency", "throughput", "runtime", "fps", "vram", "kwh", "co2", "loss", "nll", "ece"),
     *("brier", "auc", "auroc", "recall", "precision", "iou", "miou", "psnr", "ssim", "fid", "mse"),
     *("rmse", "mae", "mce", "perplexity", "f1", "kappa", "mcc", "std", "stdev", "stddev"),
-    *("stderr", "sem", "variance"),
+    *("stderr", "sem", "variance", "conf", "confidence", "fpr", "fpr95", "tpr", "ap", "ap50"),
+    *("ap75", "dice", "wer", "bleu", "rank", "ranking", "ranks"),
 }
 #: Words of a spread over trainings; some are in names of datasets as well (SD-198).
 OF_SPREAD = {"std", "stdev", "stddev", "sd", "stderr", "sem", "se", "ci", "var", "variance"}
@@ -53,8 +54,8 @@ DESCRIBING = {
     *("version", "stem", "arch", "model", "weight", "weights", "decay", "wd", "mixup", "cutmix"),
     *("smoothing", "droppath", "warmup", "ratio", "alpha", "beta", "gamma", "temperature", "ema"),
     *("aug", "timestamp", "duration", "trial", "sampling", "forward", "per", "of", "wall", "clock"),
-    *("state", "k", "patch", "tokens", "count", "stars", "map", "rank", "ranking"),
-    *("ranks", "min", "max", "lower", "upper", "diff", "difference", "delta", "gap", "gain"),
+    *("state", "k", "patch", "tokens", "count", "stars", "map"),
+    *("min", "max", "lower", "upper", "diff", "difference", "delta", "gap", "gain"),
     *("drop", "improvement", "lo", "hi", "low", "high", "lcl", "ucl", "lb", "ub"),
 }
 #: Units, which say nothing beside other words.
