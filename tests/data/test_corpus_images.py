@@ -162,6 +162,17 @@ ROWS = (
         command=ADD,
     ),
     Row(
+        "a class written otherwise in the test split",
+        images(
+            "train/COVID-19/{n}.png",
+            "train/flu/{n}.png",
+            "test/Covid19/{n}t.png",
+            "test/flu/{n}t.png",
+        ),
+        asks=["class 'Covid19' is only in this split; if Covid19 is COVID-19, rename its folder"],
+        command=ADD,
+    ),
+    Row(
         "copies that were turned, by a number and letters at the end of a name",
         images(
             *(
