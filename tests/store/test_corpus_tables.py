@@ -550,6 +550,15 @@ CASES = (
         asks=["4 of 4 rows are called as images (a.png)", "--predictions DATASET=FILE"],
     ),
     Row(
+        "pandas to_json of a frame whose index has the models",
+        {
+            "t.json": '{"ImageNet_acc": {"r18": 69.8, "r50": 76.1, "v16": 72.8}, '
+            '"Shapes_acc": {"r18": 88.6, "r50": 90.0, "v16": 88.4}}'
+        },
+        asks=["rows are called as datasets (ImageNet_acc, ...)", "--transpose"],
+        command="import t.json {} --dry-run",
+    ),
+    Row(
         "pandas to_json of a frame",
         {
             "t.json": '{"model": {"0": "r18", "1": "r50", "2": "v16"}, "cifar10": {"0": 90.1, '

@@ -31,7 +31,7 @@ from anynet_study.store.importing.options import (
     matched,
     require_columns,
 )
-from anynet_study.store.importing.words import OF_DATASETS, OF_SPREAD, Quantity
+from anynet_study.store.importing.words import OF_DATASETS, OF_SPREAD, Quantity, said_by
 
 #: Columns of a run's record for it.
 RECORDED = ("error_std", "trainings")
@@ -57,9 +57,9 @@ def _lies_on_its_side(sheet: Sheet, options: ImportOptions) -> bool:
     if options.columns or options.datasets or len(sheet.columns) < 3 or len(sheet) < 2:
         return False
     first, *others = sheet.columns
-    rows = [name for name in sheet.columns[first] if OF_DATASETS & {*words_of(str(name))}]
+    rows = [name for name in sheet.columns[first] if _is_called_as_dataset(str(name))]
     if 2 * len(rows) > len(sheet) and not any(
-        OF_DATASETS & {*words_of(name)} or sheet.is_text(name) for name in others
+        _is_called_as_dataset(name) or sheet.is_text(name) for name in others
     ):
         raise UserError(
             f"{sheet.path}: rows are called as datasets ({rows[0]}, ...) and columns are not "
@@ -67,6 +67,11 @@ def _lies_on_its_side(sheet: Sheet, options: ImportOptions) -> bool:
             "--no-transpose reads it as it is"
         )
     return False
+
+
+def _is_called_as_dataset(name: str) -> bool:
+    """Tell whether a name has the name of a dataset in it, or says that it is of accuracies."""
+    return bool(OF_DATASETS & {*words_of(name)}) or said_by(name) is not None
 
 
 def _transposed(sheet: Sheet) -> Sheet:
