@@ -76,11 +76,11 @@ def wrong_share(told: Sequence[Told]) -> tuple[float, float, float]:
 def measured(number: int, studies: int) -> dict[str, object]:
     """One row of the table, simulated."""
     row, start, told = [*rows()][number], time.process_time(), list[Told]()
-    for seed in range(AGAIN * studies):
-        told.append(said_of(ANALYSES, row.analysis, row.kind, row.world, row.setting, seed))
+    for many in (*(look for look in LOOKS if look < studies), studies, AGAIN * studies):
+        for seed in range(len(told), many):
+            told.append(said_of(ANALYSES, row.analysis, row.kind, row.world, row.setting, seed))
         share, low, high = wrong_share(told)
-        fine = len(told) in LOOKS and high < NOMINAL
-        if fine or (len(told) == studies and low <= NOMINAL):
+        if high < NOMINAL or (many == studies and low <= NOMINAL):
             break
     wrong = sum(bool(one.wrong) for one in told)
     claims, decided = sum(one.claims for one in told), sum(one.decided for one in told)

@@ -189,6 +189,15 @@ def normal_form(name: str) -> str:
     return re.sub(r"[\W_]+", "_", apart.casefold()).strip("_")
 
 
+def letters_of(name: str) -> str:
+    """The letters and digits of a name alone, without case.
+
+    >>> letters_of("COVID-19") == letters_of("Covid19")
+    True
+    """
+    return normal_form(name).replace("_", "")
+
+
 def words_of(name: str) -> list[str]:
     """The words and numbers of a name.
 
@@ -206,7 +215,7 @@ def column_called(columns: Collection[str], names: Iterable[str]) -> str | None:
     """
     by_letters: dict[str, str] = {}
     for name in columns:
-        by_letters.setdefault(normal_form(name).replace("_", ""), name)
+        by_letters.setdefault(letters_of(name), name)
     found = (by_letters.get(name.replace("_", "")) for name in names)
     return next((name for name in found if name is not None), None)
 

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from threading import Lock
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -110,16 +110,15 @@ class Resampled:
     jackknife: Floats
     #: Whether each is a correlation, and not what is computed from several.
     correlation: bool = False
-    #: Whether each is a mean of correlations; a difference of two or of two means, or their mean.
-    mean: bool = False
-    difference: bool = False
+    #: What each is of correlations: their mean; or a difference of two, or of two means.
+    of_correlations: Literal["", "mean", "difference"] = ""
     #: Of correlations: (p,) where resamples are no guide to an interval, and its ends at a level.
     few: NDArray[np.bool_] | None = None
     formula: Callable[[float], tuple[Floats, Floats]] | None = None
 
     def __getitem__(self, which: slice | Ints) -> "Resampled":
         estimate, draws, jackknife = (values[which] for values in self._parts())
-        part = Resampled(estimate, draws, jackknife, self.correlation, self.mean, self.difference)
+        part = Resampled(estimate, draws, jackknife, self.correlation, self.of_correlations)
         if self.few is None:
             return part
         return replace(part, few=self.few[which], formula=partial(_part_of, self, which))
@@ -127,8 +126,9 @@ class Resampled:
     def __sub__(self, other: "Resampled") -> "Resampled":
         """Differences, resample by resample."""
         difference = self.combined(np.subtract, other)
-        alike = (self.correlation and other.correlation) or (self.mean and other.mean)
-        difference = replace(difference, difference=alike)
+        means = self.of_correlations == other.of_correlations == "mean"
+        if means or (self.correlation and other.correlation):
+            difference = replace(difference, of_correlations="difference")
         if self.few is None or other.few is None:
             return difference
         return replace(
@@ -144,7 +144,8 @@ class Resampled:
     def average(self) -> "Resampled":
         """The mean of the p statistics, resample by resample, as one statistic."""
         estimate, draws, jackknife = (part.mean(axis=0, keepdims=True) for part in self._parts())
-        mean = Resampled(estimate, draws, jackknife, False, self.correlation, self.difference)
+        told = "mean" if self.correlation else self.of_correlations
+        mean = Resampled(estimate, draws, jackknife, of_correlations=told)
         if self.few is None:
             return mean
         return replace(
@@ -159,8 +160,9 @@ class Resampled:
         the interval of `small_sample_interval`, a difference that of `difference_interval`, and an
         average the mean of the ends, which is what it needs at most.
         """
-        shifted = not self.difference or self.jackknife.shape[1] >= FEWEST_TO_CORRECT
-        low, high = (bca if shifted else student)(*self._parts(), level)
+        few = self.jackknife.shape[1] < FEWEST_TO_CORRECT
+        interval = student if few and self.of_correlations == "difference" else bca
+        low, high = interval(*self._parts(), level)
         if self.few is None or self.formula is None or not self.few.any():
             return low, high
         by_formula, known = self.formula(level), self.few & np.isfinite(low)
@@ -207,9 +209,7 @@ def bca(estimate: Floats, draws: Floats, jackknife: Floats, level: float) -> tup
     resample but by it, and the interval would have hardly any width. An interval always holds its
     estimate.
     """
-    defined = np.isfinite(draws).sum(axis=1)
-    usable = np.isfinite(estimate) & (defined > draws.shape[1] / 2)
-    usable &= np.isfinite(jackknife).all(axis=1)
+    usable, defined = _usable(estimate, draws, jackknife)
     below = (draws < estimate[:, None]).sum(axis=1)
     equal = (draws == estimate[:, None]).sum(axis=1)
     total = np.maximum(defined, 1)
@@ -233,16 +233,20 @@ def student(
 
     That of n resampled rows is by (n - 1) / n too small in its square. Undefined where `bca` is.
     """
-    n, defined = jackknife.shape[1], np.isfinite(draws)
-    count = defined.sum(axis=1)
-    usable = np.isfinite(estimate) & (count > draws.shape[1] / 2)
-    usable &= np.isfinite(jackknife).all(axis=1)
-    filled, count = np.where(defined, draws, 0.0), np.maximum(count, 1)
-    mean = filled.sum(axis=1) / count
-    variance = (np.where(defined, filled - mean[:, None], 0.0) ** 2).sum(axis=1) / count
-    error = np.sqrt(variance * n / (n - 1))
-    reach = np.where(usable, stdtrit(n - 1, (1 + level) / 2) * error, np.nan)
+    (usable, _), n = _usable(estimate, draws, jackknife), jackknife.shape[1]
+    reach = np.full(len(estimate), np.nan)
+    error = np.nanstd(draws[usable], axis=1) * np.sqrt(n / (n - 1))
+    reach[usable] = stdtrit(n - 1, (1 + level) / 2) * error
     return estimate - reach, estimate + reach
+
+
+def _usable(estimate: Floats, draws: Floats, jackknife: Floats) -> tuple[NDArray[np.bool_], Ints]:
+    """(p,) which statistics have an interval, as most resamples and the whole jackknife are
+    defined; and (p,) how many resamples are.
+    """
+    defined: Ints = np.isfinite(draws).sum(axis=1)
+    usable: NDArray[np.bool_] = np.isfinite(estimate) & (defined > draws.shape[1] / 2)
+    return usable & np.isfinite(jackknife).all(axis=1), defined
 
 
 def _acceleration(jackknife: Floats) -> Floats:

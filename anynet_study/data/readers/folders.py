@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from shlex import quote
 
 from anynet_study.core.errors import UserError, counted, listed, some_of
-from anynet_study.core.sheets import NO_WIDTH
+from anynet_study.core.sheets import NO_WIDTH, letters_of
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.readers.names import no_classes, not_read, part_of
 from anynet_study.data.source.source import Source
@@ -179,20 +179,15 @@ def split_folders(source: Source, root: Folder) -> Listing:
     if odd := [name for name in tested if plain_name(name) not in known]:
         none = "none of its classes has training images: " * (len(odd) == len(tested))
         told = f"{none}class {listed([*map(repr, odd[:SHOWN])])} is only in this split"
-        letters = {_letters(name): name for name in trained}
-        alike = [(name, letters[_letters(name)]) for name in odd if _letters(name) in letters]
-        told += "".join(f"; if {name} is {other}, rename its folder" for name, other in alike)
+        letters = {letters_of(plain_name(name)): name for name in trained}
+        likes = ((name, letters.get(letters_of(plain_name(name)))) for name in odd)
+        told += "".join(f"; if {name} is {it}, rename its folder" for name, it in likes if it)
         paths = quote(",".join(test.join(name) for name in odd))
         raise UserError(f"{source.where(test.path)}: {told}; --ignore {paths} leaves it out")
     classes = tuple(dict.fromkeys((*trained, *tested)))
     testing = [replace(e, label=classes.index(tested[e.label])) for e in testing]
     notes = _unread(root, (train, test)) + _unread_in(train) + _unread_in(test)
     return Listing.found(SPLIT_CLASS_IMAGE, root, classes, training, testing, notes=notes)
-
-
-def _letters(name: str) -> str:
-    """The letters and digits of a name, without case."""
-    return "".join(filter(str.isalnum, plain_name(name)))
 
 
 def plain_name(name: str) -> str:

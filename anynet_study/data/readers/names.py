@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 from pathlib import PurePosixPath
 
-from anynet_study.core.sheets import normal_form, words_of
+from anynet_study.core.sheets import letters_of, normal_form, words_of
 from anynet_study.data.source.archives import OF_HDF5
 
 #: Columns of images and of classes, the surest first.
@@ -151,7 +151,7 @@ def no_classes(names: Collection[str]) -> list[str]:
     }
     marked = [name for name in names if OF_NO_CLASS & set(words[name])]
     pure = [name for name in marked if not rests[name]]
-    joined = {name: normal_form(name).replace("_", "") for name in names}
+    joined = {name: letters_of(name) for name in names}
     plain = [normal_form(name) for name in names]
     if any(all(map(kind.fullmatch, plain)) for kind in (RANGE, DAY)):
         return list(names)

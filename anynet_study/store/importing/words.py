@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from anynet_study.core.sheets import normal_form, words_of
+from anynet_study.core.sheets import letters_of, normal_form, words_of
 
 Quantity = Literal["error", "accuracy"]
 
@@ -105,7 +105,7 @@ class Called:
     def of(cls, name: str) -> "Called":
         """Take a name apart."""
         words, form = words_of(name), normal_form(name)
-        whole = {*form.split("_"), form.replace("_", "")} & NO_ACCURACY
+        whole = {*form.split("_"), letters_of(name)} & NO_ACCURACY
         parts, weights = ([it for it in words if it in some] for some in (PARTS, WEIGHTS))
         is_measure = bool({*words} & {*SAYS, "top"})
         tops = [word for word in words if word in ("1", "5") and is_measure]
